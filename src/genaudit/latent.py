@@ -1,0 +1,134 @@
+"""Latent-variable models small enough that the evidence is known exactly.
+
+For one observation x and any q(z), log p(x) = ELBO(q) + KL(q || p(z | x)). Each model
+here gives every term of that identity in closed form, in nats.
+"""
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from genaudit import _check
+from genaudit.divergence import kl_finite, kl_gaussian
+
+
+class ElboTerms(NamedTuple):
+    """The terms of the evidence identity for one q, in nats.
+
+    Attributes:
+        reconstruction: E_q log p(x | z).
+        kl: KL(q || p(z)), the price of leaving the prior.
+        gap: KL(q || p(z | x)), what the bound misses.
+    """
+
+    reconstruction: Tensor
+    kl: Tensor
+    gap: Tensor
+
+    @property
+    def elbo(self) -> Tensor:
+        """reconstruction - kl, the evidence lower bound."""
+        return self.reconstruction - self.kl
+
+
+class FiniteModel:
+    """A latent variable with K values and one observation x.
+
+    Args:
+        prior: p(z), shape (K,), sums to 1.
+        likelihood: p(x | z) at the observed x, shape (K,), entries >= 0 and not all
+            zero where the prior has mass (probabilities, or densities of a continuous
+            x). They need not sum to 1.
+    """
+
+    def __init__(self, prior, likelihood):
+        self.prior = _check.probabilities("prior", prior)
+        self.likelihood = _check.nonnegative("likelihood", likelihood)
+        _check.same_shape("likelihood", self.likelihood, "prior", self.prior)
+        if not (self.prior * self.likelihood).sum() > 0:
+            raise ValueError("likelihood is zero wherever the prior has mass: p(x) = 0")
+
+    def log_evidence(self) -> Tensor:
+        """log p(x) = log sum p(z) p(x | z)."""
+        return (self.prior.log() + self.likelihood.log()).logsumexp(-1)
+
+    def posterior(self) -> Tensor:
+        """p(z | x) by Bayes' rule, shape (K,)."""
+        return (self.prior.log() + self.likelihood.log()).softmax(-1)
+
+    def elbo_terms(self, q) -> ElboTerms:
+        """Terms of the identity for q, shape (..., K), each row a distribution.
+
+        Where q has mass on a z with p(x | z) = 0, the reconstruction is -inf and the
+        gap infinite.
+        """
+        q = _check.probabilities("q", q)
+        if q.shape[-1:] != self.prior.shape:
+            raise ValueError(
+                f"q has shape {tuple(q.shape)}: its last axis must be K = "
+                f"{len(self.prior)}"
+            )
+        reconstruction = torch.xlogy(q, self.likelihood).sum(-1)
+        return ElboTerms(
+            reconstruction,
+            kl_finite(q, self.prior.expand_as(q)),
+            kl_finite(q, self.posterior().expand_as(q)),
+        )
+
+
+class GaussianModel:
+    """z ~ N(0, 1) and x | z ~ N(z, noise_variance): a VAE with one exact answer.
+
+    Args:
+        noise_variance: variance of x around z, > 0.
+
+    Observations ``x`` and the parameters of q broadcast against each other. q is
+    N(q_mean, q_variance) with q_variance > 0.
+    """
+
+    def __init__(self, noise_variance):
+        self.noise_variance = _check.positive("noise_variance", noise_variance)
+
+    def log_evidence(self, x) -> Tensor:
+        """log p(x), where x ~ N(0, 1 + noise_variance)."""
+        x = _check.finite("x", x)
+        return _log_normal(x, 0.0, 1 + self.noise_variance)
+
+    def posterior(self, x) -> tuple[Tensor, Tensor]:
+        """Mean and variance of p(z | x): precisions add, means weigh by precision."""
+        x = _check.finite("x", x)
+        variance = self.noise_variance / (1 + self.noise_variance)
+        return x / (1 + self.noise_variance), variance.expand_as(x)
+
+    def elbo_terms(self, x, q_mean, q_variance) -> ElboTerms:
+        """Terms of the identity for x and q = N(q_mean, q_variance)."""
+        x, q_mean = _check.finite("x", x), _check.finite("q_mean", q_mean)
+        q_variance = _check.positive("q_variance", q_variance)
+        spread = q_variance / (2 * self.noise_variance)
+        reconstruction = _log_normal(x, q_mean, self.noise_variance) - spread
+        mean, variance = self.posterior(x)
+        return ElboTerms(
+            reconstruction,
+            kl_gaussian(q_mean, q_variance),
+            kl_gaussian(q_mean, q_variance, mean, variance),
+        )
+
+    def log_weights(self, x, q_mean, q_variance, noise: Tensor) -> Tensor:
+        """log p(x, z) - log q(z) at z = q_mean + sqrt(q_variance) noise.
+
+        Averaged over standard normal noise this is an unbiased estimate of the ELBO.
+        ``noise`` broadcasts against x and the parameters of q.
+        """
+        x, q_mean = _check.finite("x", x), _check.finite("q_mean", q_mean)
+        q_variance = _check.positive("q_variance", q_variance)
+        z = q_mean + q_variance.sqrt() * noise
+        joint = _log_normal(z, 0.0, torch.ones_like(z)) + _log_normal(
+            x, z, self.noise_variance
+        )
+        return joint - _log_normal(z, q_mean, q_variance)
+
+
+def _log_normal(x: Tensor, mean, variance: Tensor) -> Tensor:
+    return -0.5 * ((x - mean).square() / variance + (2 * math.pi * variance).log())

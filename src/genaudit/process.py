@@ -1,0 +1,125 @@
+"""One step each: the forward jump, the reverse step, the Langevin step, conversions.
+
+``schedule`` and ``t`` name the noise level: ``t`` is an int in 1..T, or an integer
+tensor of shape (B,) with one timestep for each of the B examples in a batch of shape
+(B, ...). Noise is handed in, never drawn here, so each step is a plain function.
+"""
+
+import torch
+from torch import Tensor
+
+from genaudit import _check
+from genaudit.schedule import Schedule
+
+VARIANCES = ("beta", "beta_tilde", "none")
+
+
+def _per_example(coefficient: Tensor, x: Tensor) -> Tensor:
+    """Give a coefficient of shape () or (B,) the axes and the dtype of a batch."""
+    coefficient = coefficient.to(x.dtype)
+    if coefficient.ndim == 0:
+        return coefficient
+    if coefficient.ndim != 1 or x.ndim == 0 or len(coefficient) not in (1, len(x)):
+        raise ValueError(
+            f"t has shape {tuple(coefficient.shape)} for a batch of shape "
+            f"{tuple(x.shape)}: t must be one number or have shape (B,)"
+        )
+    return coefficient.reshape(-1, *[1] * (x.ndim - 1))
+
+
+def forward_step(schedule: Schedule, x: Tensor, t, noise: Tensor) -> Tensor:
+    """One noising step: x_t = sqrt(alpha_t) x_{t-1} + sqrt(beta_t) noise.
+
+    ``x`` and ``noise`` have one shape (B, ...). Ho and others, 2020, equation 2.
+    """
+    _check.same_shape("noise", noise, "x", x)
+    keep = _per_example(schedule.alpha(t).sqrt(), x)
+    return keep * x + _per_example(schedule.beta(t).sqrt(), x) * noise
+
+
+def forward_jump(schedule: Schedule, x0: Tensor, t, noise: Tensor) -> Tensor:
+    """Straight to level t: x_t = sqrt(abar_t) x_0 + sqrt(1 - abar_t) noise.
+
+    ``x0`` and ``noise`` have one shape (B, ...). t = 0 returns the data. Ho and
+    others, 2020, equation 4.
+    """
+    _check.same_shape("noise", noise, "x0", x0)
+    signal = _per_example(schedule.signal(t), x0)
+    return signal * x0 + _per_example(schedule.noise(t), x0) * noise
+
+
+def ddpm_mean(schedule: Schedule, x: Tensor, t, predicted_noise: Tensor) -> Tensor:
+    """Mean of the reverse step from x_t, given a guess of the noise in it.
+
+    (x_t - beta_t / sqrt(1 - abar_t) predicted_noise) / sqrt(alpha_t): Ho and others,
+    2020, equation 11. Equal to the exact posterior mean with the clean guess put in.
+    """
+    _check.same_shape("predicted_noise", predicted_noise, "x", x)
+    share = _per_example(schedule.beta(t) / schedule.noise(t), x)
+    return (x - share * predicted_noise) / _per_example(schedule.alpha(t).sqrt(), x)
+
+
+def ddpm_step(
+    schedule: Schedule,
+    x: Tensor,
+    t,
+    predicted_noise: Tensor,
+    noise: Tensor,
+    variance: str = "beta_tilde",
+) -> Tensor:
+    """One reverse step x_t -> x_{t-1} (Ho and others, 2020, algorithm 2).
+
+    ``variance`` is the fresh noise's: "beta" (beta_t), "beta_tilde" (the posterior's),
+    or "none" (the mean alone, which collapses). Whatever it says, the last step t = 1
+    adds no noise: it makes the finished sample.
+    """
+    _check.choice("variance", variance, VARIANCES)
+    _check.same_shape("noise", noise, "x", x)
+    mean = ddpm_mean(schedule, x, t, predicted_noise)
+    added = {
+        "beta": schedule.beta,
+        "beta_tilde": schedule.beta_tilde,
+        "none": lambda t: torch.zeros_like(schedule.beta(t)),
+    }[variance](t)
+    added = torch.where(torch.as_tensor(t) == 1, torch.zeros_like(added), added)
+    return mean + _per_example(added.sqrt(), x) * noise
+
+
+def langevin_step(x: Tensor, score: Tensor, step_size: float, noise: Tensor) -> Tensor:
+    """Unadjusted Langevin step: x + step_size score + sqrt(2 step_size) noise.
+
+    ``x``, ``score`` and ``noise`` have one shape; step_size > 0. Roberts and Tweedie,
+    1996. A finite step settles near the target, not on it.
+    """
+    step_size = _check.positive("step_size", step_size)
+    _check.same_shape("score", score, "x", x)
+    _check.same_shape("noise", noise, "x", x)
+    return x + step_size * score + (2 * step_size).sqrt() * noise
+
+
+def clean_from_noise(x: Tensor, alpha_bar, noise: Tensor) -> Tensor:
+    """Clean point behind x_t: (x_t - sqrt(1 - abar) noise) / sqrt(abar); 0 < abar <= 1.
+
+    Here and below ``alpha_bar`` is a number or broadcasts against x. At alpha-bar 0
+    nothing of the clean point is left, and the call raises ValueError.
+    """
+    level = _check.alpha_bar_level(alpha_bar)
+    _check.same_shape("noise", noise, "x", x)
+    return (x - (1 - level).sqrt() * noise) / level.sqrt()
+
+
+def noise_from_clean(x: Tensor, alpha_bar, clean: Tensor) -> Tensor:
+    """Noise in x_t: (x_t - sqrt(abar) clean) / sqrt(1 - abar); 0 < abar < 1."""
+    level = _check.noisy_level(alpha_bar)
+    _check.same_shape("clean", clean, "x", x)
+    return (x - level.sqrt() * clean) / (1 - level).sqrt()
+
+
+def score_from_noise(alpha_bar, noise: Tensor) -> Tensor:
+    """Score of the noised density: -noise / sqrt(1 - abar); 0 < abar < 1."""
+    return -noise / (1 - _check.noisy_level(alpha_bar)).sqrt()
+
+
+def noise_from_score(alpha_bar, score: Tensor) -> Tensor:
+    """Noise guess: -sqrt(1 - abar) score; 0 < abar < 1."""
+    return -(1 - _check.noisy_level(alpha_bar)).sqrt() * score
