@@ -209,6 +209,15 @@ def _sample_moments(x: Tensor, fresh: Tensor) -> list[float]:
     ]
 
 
+def blind_noise_mean(x: Tensor) -> Tensor:
+    """E[eps | x] when t is unknown and uniform on 1..T, for points x of shape (N, 1).
+
+    The guesses of all levels, each weighted by how probable its level makes this x.
+    """
+    density, guess = _every_level(x)
+    return ((density * guess).sum(0) / density.sum(0))[:, None]
+
+
 def exact_floors(points: int = 6001, reach: float = 12.0) -> tuple[float, float]:
     """Lowest possible noise MSE with and without the time input, by quadrature.
 
@@ -216,15 +225,19 @@ def exact_floors(points: int = 6001, reach: float = 12.0) -> tuple[float, float]
     since eps has variance 1. With the time, s = (x_t, t); without it, s = x_t with t
     uniform on 1..T. Float64 trapezoid rule with ``points`` nodes on [-reach, reach].
     """
+    x = torch.linspace(-reach, reach, points, dtype=torch.float64)
+    density, guess = _every_level(x[:, None])
+    with_time = torch.trapezoid(density * guess.square(), x).mean()
+    blind = blind_noise_mean(x[:, None])[:, 0]
+    without_time = torch.trapezoid(density.mean(0) * blind.square(), x)
+    return 1 - with_time.item(), 1 - without_time.item()
+
+
+def _every_level(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Density and best noise guess at each level, shapes (T, N), in float64."""
     schedule = linear_schedule(100, 1e-4, 0.1)
     mixture = GaussianMixture([0.5, 0.5], torch.tensor([-2.0, 2.0]).double(), 0.25)
-    x = torch.linspace(-reach, reach, points, dtype=torch.float64)
     levels = schedule.alpha_bar(schedule.timesteps)[:, None]
-    grid = x[None, :, None].expand(len(schedule), -1, -1)
-    density = mixture.log_density(grid, levels).exp()
+    grid = x.double().expand(len(schedule), -1, -1)
     guess = mixture.noise_mean(grid, levels)[..., 0]
-    with_time = torch.trapezoid(density * guess.square(), x).mean()
-    blind_density = density.mean(0)
-    blind_guess = (density * guess).mean(0) / blind_density
-    without_time = torch.trapezoid(blind_density * blind_guess.square(), x)
-    return 1 - with_time.item(), 1 - without_time.item()
+    return mixture.log_density(grid, levels).exp(), guess
