@@ -1,0 +1,85 @@
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.DEFAULT_GOAL := help
+
+# The first of these that is new enough, unless the caller names one.
+PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python; do \
+	"$$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' \
+	2>/dev/null && echo "$$python" && break; done)
+VERSION := $(shell "$(PYTHON)" -c \
+	'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
+
+BIN := .venv/bin
+# What a rendered page needs; the rest of requirements.txt is for pins and tests.
+BOOK := jupyter-book sphinx-book-theme sphinxcontrib-katex mini-racer
+PAGE := _build/html/index.html
+# Folders count too: their time changes when a file goes away.
+PAGES := _config.yml _toc.yml $(shell find chapters exercises tools/bookext \
+	-name '.*' -prune -o -name __pycache__ -prune -o -print 2>/dev/null)
+# One thread a process: two test workers share two cores, and sums keep their order.
+export OMP_NUM_THREADS ?= 1
+
+.PHONY: help book test pins mutants bench clean python
+
+help:
+	@echo 'make book     build the pages and print the path of the one to open'
+	@echo 'make test     build the pages, re-run every chapter and run all tests'
+	@echo 'make pins     re-run every chapter, rewrite its outputs, say what moved'
+	@echo 'make mutants  plant 300 small faults in the package, count what the tests miss'
+	@echo 'make bench    time the ensemble of networks against a plain loop'
+	@echo 'make clean    remove what the others made'
+	@echo 'Needs Python 3.11 to 3.13; PYTHON=python3.12 chooses one.'
+
+book: $(PAGE)
+	@echo 'Open $(CURDIR)/$(PAGE)'
+
+# Always from nothing: a build over an old one keeps pages whose chapter has gone, and
+# can succeed where a fresh one fails.
+$(PAGE): $(PAGES) .venv/book-$(VERSION)
+	@rm -rf _build
+	@$(BIN)/jupyter-book build . -W --keep-going -n --quiet || { rm -rf _build; exit 1; }
+	@touch $@
+
+test: $(PAGE) .venv/test-$(VERSION)
+	$(BIN)/python -m pytest --nbval --nbval-current-env \
+		--nbval-sanitize-with tests/sanitize.cfg -n 2 --dist loadfile chapters tests
+
+pins: .venv/test-$(VERSION)
+	$(BIN)/python -m tools.pins
+
+mutants: .venv/mutants-$(VERSION)
+	$(BIN)/python -m tools.mutants
+
+bench: .venv/test-$(VERSION)
+	$(BIN)/python bench/ablation.py
+
+clean:
+	rm -rf .venv _build build mutants src/*.egg-info
+
+python:
+	$(if $(filter 3.11 3.12 3.13,$(VERSION)),,$(error Python 3.11 to 3.13 is needed: \
+		$(or $(PYTHON),python3) $(if $(VERSION),is $(VERSION),is not there); \
+		PYTHON=path names another))
+	@:
+
+.venv/python-$(VERSION): | python
+	rm -rf .venv
+	"$(PYTHON)" -m venv .venv
+	@touch $@
+
+.venv/book-$(VERSION): requirements.txt .venv/python-$(VERSION)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c requirements.txt $(BOOK)
+	@touch $@
+
+.venv/test-$(VERSION): requirements.txt pyproject.toml .venv/book-$(VERSION)
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps \
+		--no-build-isolation --editable .
+	@touch $@
+
+.venv/mutants-$(VERSION): .venv/test-$(VERSION)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c requirements.txt \
+		mutmut==3.8.1
+	@touch $@

@@ -1,0 +1,127 @@
+"""What tools/bookext does to a page, and the faults at which the build must stop."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+GOOD = r"""# A page
+
+Inline $x_t = \sqrt{\bar\alpha_t}\,x_0$ and [Lin, 1991](references.md#ref-lin1991),
+[an exercise](../exercises/try.ipynb).
+
+$$
+\begin{aligned} a &= b \\ &= \mathbb{E}\bigl[\operatorname{KL}\bigr] \end{aligned}
+\tag{1}
+$$
+
+> **Trap.** Mind the *gap*.
+
+> **Something else.** With a list.
+>
+> - one
+
+> An ordinary quotation with **bold.** words.
+"""
+
+BAD = r"""# A page
+
+$\nosuchcommand$ and $\frac{1$ and [nobody](references.md#ref-nobody1900) and
+[no page](nowhere.md) and [no heading](references.md#nowhere).
+"""
+
+
+def build(folder, text):
+    """Build a book of two pages with this book's settings."""
+    chapters = folder / "chapters"
+    shutil.copytree(ROOT / "chapters" / "_static", chapters / "_static")
+    shutil.copytree(ROOT / "tools" / "bookext", folder / "tools" / "bookext")
+    for name in ("references.md", "references.bib"):
+        shutil.copy(ROOT / "chapters" / name, chapters)
+    shutil.copy(ROOT / "_config.yml", folder)
+    toc = (
+        "format: jb-book\nroot: chapters/index\nchapters: [file: chapters/references]\n"
+    )
+    (folder / "_toc.yml").write_text(toc)
+    (chapters / "index.md").write_text(text)
+    (folder / "exercises").mkdir()
+    (folder / "exercises" / "try.ipynb").write_text("{}")
+    command = [
+        Path(sys.executable).with_name("jupyter-book"),
+        "build",
+        ".",
+        "-W",
+        "--keep-going",
+    ]
+    return subprocess.run([*command, "-n"], cwd=folder, capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("book")
+    result = build(folder, GOOD)
+    assert result.returncode == 0, result.stderr
+    return (folder / "_build/html/chapters/index.html").read_text()
+
+
+def test_equations_are_rendered_in_the_page(good):
+    assert good.count('class="katex-html"') == 2
+    assert good.count('class="equation') == 1
+
+
+def test_bold_block_quotes_become_notes(good):
+    notes = re.findall(
+        r'class="([a-z]+) admonition">\s*<p class="admonition-title">(.*?)<', good
+    )
+    assert notes == [("danger", "Trap"), ("note", "Something else")]
+    assert "<p>Mind the <em>gap</em>.</p>" in good
+    assert good.count("<blockquote>") == 1
+
+
+def test_citation_links_to_the_entry(good):
+    assert 'href="references.html#ref-lin1991"' in good
+
+
+def test_exercise_is_a_download(good):
+    link = re.search(r'<a[^>]*download=""[^>]*href="([^"]+)"[^>]*>(.*?)</a>', good)
+    assert link[1].endswith("/try.ipynb") and "an exercise" in link[2]
+
+
+def test_no_needless_script(good):
+    scripts = re.findall(r'<script[^>]*src="([^"]+)"', good)
+    assert scripts
+    assert not [
+        s for s in scripts if re.search("katex|mathjax|fontawesome|thebe|^http", s)
+    ]
+
+
+def test_build_stops_at_faults(tmp_path):
+    result = build(tmp_path, BAD)
+    assert result.returncode != 0
+    for words in (
+        r"Undefined control sequence: \nosuchcommand",
+        "KaTeX parse error: Unexpected end of input",
+        "local id not found in doc 'chapters/references': 'ref-nobody1900'",
+        "nowhere.md",
+        "'nowhere'",
+    ):
+        assert words in result.stderr
+
+
+def test_style_sheet_of_another_version_stops_the_build(tmp_path):
+    sheet = tmp_path / "chapters" / "_static" / "katex" / "katex.min.css"
+    sheet.parent.mkdir(parents=True)
+    sheet.write_text('content:"0.15.0"')
+    code = (
+        "import types; from bookext.mathematics import check_version\n"
+        f"check_version(types.SimpleNamespace(srcdir={str(tmp_path)!r}))"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT / "tools", capture_output=True, text=True
+    )
+    assert "is not of KaTeX" in result.stderr

@@ -1,0 +1,153 @@
+"""Run the chapters again, store what they print, and say which lines moved.
+
+    python -m tools.pins                    every chapter
+    python -m tools.pins chapters/gan.ipynb one of them
+    python -m tools.pins --check            only say whether the files are in one form
+    python -m tools.pins --spread FILE      run under several instruction sets and
+                                            threads; store nothing
+
+After each chapter come the numbers nearest to a rounding boundary, counted in rounding
+errors of the number itself: `!!` marks fewer than 10, `!` fewer than 1,000.
+"""
+
+import argparse
+import difflib
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+from nbformat import NotebookNode
+
+from tools.boundary import Field, read, start_up
+from tools.normal import as_text, normalise, printed
+
+ROOT = Path(__file__).resolve().parent.parent
+SETTINGS = {
+    "all instructions, 1 thread": {"OMP_NUM_THREADS": "1"},
+    "all instructions, 2 threads": {"OMP_NUM_THREADS": "2"},
+    "AVX2, 1 thread": {
+        "ATEN_CPU_CAPABILITY": "avx2",
+        "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+        "ONEDNN_MAX_CPU_ISA": "AVX2",
+        "OMP_NUM_THREADS": "1",
+    },
+    "SSE4, 2 threads": {
+        "ATEN_CPU_CAPABILITY": "default",
+        "MKL_ENABLE_INSTRUCTIONS": "SSE4_2",
+        "ONEDNN_MAX_CPU_ISA": "SSE41",
+        "OMP_NUM_THREADS": "2",
+    },
+}
+
+
+def main() -> int:
+    """Do what the command line asks; 1 if `--check` found something to mend."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("notebooks", nargs="*", type=Path)
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--spread", action="store_true")
+    arguments = parser.parse_args()
+    paths = arguments.notebooks or sorted(ROOT.glob("chapters/*.ipynb"))
+    if arguments.check:
+        wrong = [path for path in paths if path.read_text() != normal_text(path)]
+        for path in wrong:
+            print(f"{path}: not in the one form; `make pins` rewrites it")
+        return int(bool(wrong))
+    for path in paths:
+        print(f"== {path.name}", flush=True)
+        if arguments.spread:
+            show_spread(path)
+        else:
+            pin(path)
+    return 0
+
+
+def normal_text(path: Path) -> str:
+    """Return the content that a notebook's file ought to have, without running it."""
+    return as_text(normalise(nbformat.read(path, as_version=4)))
+
+
+def pin(path: Path) -> None:
+    """Run a notebook, store it in the one form, print what moved."""
+    before = nbformat.read(path, as_version=4)
+    after, fields = run(path, {})
+    path.write_text(as_text(after))
+    for line in moved(before, after):
+        print(line)
+    nearest = sorted(set(fields), key=lambda field: field.roundings)[:3]
+    for field in nearest:
+        print(f"near a boundary: {describe(after, field)}")
+
+
+def run(path: Path, environment: dict[str, str]) -> tuple[NotebookNode, list[Field]]:
+    """Return the notebook after a fresh run, in the one form, and what it formatted."""
+    notebook = nbformat.read(path, as_version=4)
+    with tempfile.TemporaryDirectory() as folder:
+        noted = Path(folder)
+        client = NotebookClient(
+            notebook,
+            timeout=None,
+            kernel_name="python3",
+            extra_arguments=["--log-level=ERROR"],
+            store_widget_state=False,
+            record_timing=False,
+            resources={"metadata": {"path": str(path.parent)}},
+        )
+        client.execute(env=os.environ | start_up(noted) | environment)
+        return normalise(notebook), read(noted)
+
+
+def moved(before: NotebookNode, after: NotebookNode) -> list[str]:
+    """Return the printed lines that differ, with the cell they belong to."""
+    old = {cell.id: printed(cell) for cell in normalise(before).cells}
+    lines = []
+    for cell in after.cells:
+        pair = old.get(cell.id, "").splitlines(), printed(cell).splitlines()
+        diff = [line for line in difflib.ndiff(*pair) if line[0] in "+-"]
+        lines += [f"{cell.id}: {line}" for line in diff]
+    return lines
+
+
+def describe(notebook: NotebookNode, field: Field) -> str:
+    """Return a line on how near a field is to changing its text."""
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    mark = "!!" if field.roundings < 10 else "!" if field.roundings < 1000 else ""
+    return (
+        f"{code[field.execution - 1].id}: {field.text.strip()} ({field.value!r}) is "
+        f"{field.distance:.1e}, or {field.roundings:.0f} roundings, away {mark}"
+    ).rstrip()
+
+
+def show_spread(path: Path) -> None:
+    """Print each number that some setting changes or brings near its boundary."""
+    runs = {}
+    for name, environment in SETTINGS.items():
+        print(f"running with {name}", file=sys.stderr, flush=True)
+        runs[name] = run(path, environment)
+    notebook = next(iter(runs.values()))[0]
+    columns = [fields for _, fields in runs.values()]
+    if len({len(fields) for fields in columns}) > 1:
+        print("the settings print different lines: compare the outputs themselves")
+        return
+    widest = 0.0
+    for row in zip(*columns, strict=True):
+        values = [field.value for field in row]
+        spread = max(values) - min(values)
+        widest = max(widest, spread)
+        nearest = min(row, key=lambda field: field.distance)
+        texts = {field.text for field in row}
+        if len(texts) > 1:
+            cell = describe(notebook, row[0]).split(":")[0]
+            print(f"{cell}: prints as {' or '.join(sorted(texts))}")
+        elif nearest.distance < 3 * spread:
+            print(f"{describe(notebook, nearest)}; the spread is {spread:.1e}")
+    print(f"{len(columns[0])} numbers, largest spread {widest:.1e}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
