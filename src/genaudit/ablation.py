@@ -71,6 +71,17 @@ def run(
     samples a network; a description shows progress bars.
     """
     networks = train(seeds, updates, description)
+    return measure(networks, seeds, evaluation, count, description)
+
+
+def measure(
+    networks: list[list[nn.Sequential]],
+    seeds: tuple[int, ...] = SEEDS,
+    evaluation: int = 50_000,
+    count: int = 20_000,
+    description: str | None = None,
+) -> Result:
+    """Evaluate and sample trained networks, one a seed for each condition."""
     schedule = protocol_schedule()
     batch = draw_batch(schedule, evaluation, torch.Generator().manual_seed(91900))
     samples, metrics = [], []
@@ -103,12 +114,13 @@ def train(
     stacked = stack_weights(members)
 
     def loss() -> Tensor:
-        batches = [draw_batch(schedule, BATCH, stream) for stream in streams]
-        x, t, noise = (torch.stack(parts) for parts in zip(*batches, strict=True))
-        timed = torch.cat([x, time_input(t, schedule)[..., None]], -1)
-        blind = torch.cat([x, torch.zeros_like(x)], -1)
-        guess = apply_stacked(stacked, torch.cat([timed, blind]))
-        return (guess - torch.cat([noise, noise])).square().mean((1, 2)).sum()
+        x, t, noise = draw_batch(schedule, BATCH, *streams)
+        timed = torch.cat([x, time_input(t, schedule)[:, None]], 1)
+        blind = torch.cat([x, torch.zeros_like(x)], 1)
+        inputs = torch.cat([timed, blind]).reshape(len(members), BATCH, 2)
+        noises = torch.cat([noise, noise]).reshape(len(members), BATCH, 1)
+        guess = apply_stacked(stacked, inputs)
+        return (guess - noises).square().mean((1, 2)).sum()
 
     fit(loss, stacked, updates, LEARNING_RATE, description)
     unstack_weights(stacked, members)
@@ -122,12 +134,22 @@ def draw_mixture(count: int, generator: torch.Generator) -> Tensor:
 
 
 def draw_batch(
-    schedule: Schedule, count: int, generator: torch.Generator
+    schedule: Schedule, count: int, *generators: torch.Generator
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Noised points (count, 1), their timesteps (count,) in 1..T, and the noise."""
-    x0 = draw_mixture(count, generator)
-    t = torch.randint(len(schedule), (count,), generator=generator) + 1
-    noise = _randn(count, generator)
+    """Noised points (N, 1), their timesteps (N,) in 1..T, and the noise.
+
+    Each generator makes ``count`` of the N, one generator's points after another's.
+    """
+    draws = [
+        (
+            draw_mixture(count, generator),
+            torch.randint(len(schedule), (count,), generator=generator) + 1,
+            _randn(count, generator),
+        )
+        for generator in generators
+    ]
+    # Noised together: a few large operations cost less than many small ones.
+    x0, t, noise = (torch.cat(parts) for parts in zip(*draws, strict=True))
     return forward_jump(schedule, x0, t, noise), t, noise
 
 
@@ -137,15 +159,16 @@ def _randn(count: int, generator: torch.Generator) -> Tensor:
 
 def time_input(t, schedule: Schedule) -> Tensor:
     """The number that tells the network the time: -1 at t = 1, +1 at t = T."""
-    return (2 * (torch.as_tensor(t) - 1) / (len(schedule) - 1) - 1).float()
+    return (2 * (torch.as_tensor(t).double() - 1) / (len(schedule) - 1) - 1).float()
 
 
 def make_network(seed: int) -> nn.Sequential:
     """A 2-64-64-1 network, 4,417 parameters, initialised in float64, then float32."""
     usual = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
-    torch.manual_seed(seed)
-    network = mlp(2, 64, 64, 1).float()
+    with torch.random.fork_rng(devices=[]):  # the caller's global generator stays put
+        torch.manual_seed(seed)
+        network = mlp(2, 64, 64, 1).float()
     torch.set_default_dtype(usual)
     return network
 
@@ -214,8 +237,8 @@ def blind_noise_mean(x: Tensor) -> Tensor:
 
     The guesses of all levels, each weighted by how probable its level makes this x.
     """
-    density, guess = _every_level(x)
-    return ((density * guess).sum(0) / density.sum(0))[:, None]
+    log_density, guess = _every_level(x)
+    return (log_density.softmax(0) * guess).sum(0)[:, None]
 
 
 def exact_floors(points: int = 6001, reach: float = 12.0) -> tuple[float, float]:
@@ -226,18 +249,19 @@ def exact_floors(points: int = 6001, reach: float = 12.0) -> tuple[float, float]
     uniform on 1..T. Float64 trapezoid rule with ``points`` nodes on [-reach, reach].
     """
     x = torch.linspace(-reach, reach, points, dtype=torch.float64)
-    density, guess = _every_level(x[:, None])
+    log_density, guess = _every_level(x[:, None])
+    density = log_density.exp()
     with_time = torch.trapezoid(density * guess.square(), x).mean()
-    blind = blind_noise_mean(x[:, None])[:, 0]
+    blind = (log_density.softmax(0) * guess).sum(0)
     without_time = torch.trapezoid(density.mean(0) * blind.square(), x)
     return 1 - with_time.item(), 1 - without_time.item()
 
 
 def _every_level(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Density and best noise guess at each level, shapes (T, N), in float64."""
+    """Log density and best noise guess at each level, shapes (T, N), in float64."""
     schedule = linear_schedule(100, 1e-4, 0.1)
     mixture = GaussianMixture([0.5, 0.5], torch.tensor([-2.0, 2.0]).double(), 0.25)
     levels = schedule.alpha_bar(schedule.timesteps)[:, None]
     grid = x.double().expand(len(schedule), -1, -1)
     guess = mixture.noise_mean(grid, levels)[..., 0]
-    return mixture.log_density(grid, levels).exp(), guess
+    return mixture.log_density(grid, levels), guess
