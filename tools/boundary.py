@@ -9,9 +9,9 @@ break.
 import ast
 import builtins
 import json
+import math
 import os
 import re
-import struct
 from decimal import Decimal
 from pathlib import Path
 from typing import NamedTuple
@@ -47,10 +47,12 @@ class Field(NamedTuple):
 
     @property
     def roundings(self) -> float:
-        """The distance in rounding errors of the value, of float32 if it fits there."""
+        """The distance in rounding errors: of float32 if the value looks like one."""
         if not self.value:
             return float("inf")
-        single = struct.unpack("f", struct.pack("f", self.value))[0] == self.value
+        mantissa, _ = math.frexp(self.value)
+        fits, is_short = ((mantissa * 2**bits).is_integer() for bits in (24, 12))
+        single = fits and not is_short  # 0.5 and 17 fit, and say nothing
         return self.distance / abs(self.value) * 2 ** (24 if single else 53)
 
 

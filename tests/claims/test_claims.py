@@ -96,7 +96,7 @@ def test_a_digit_changed_in_the_file_is_noticed(changed, row_id, old, new):
         ),
         ("elbo2.logpx", {"tolerance": "1e-3"}, "-0.9163 has more digits than"),
         ("elbo2.px", {"kind": "guess"}, "kind 'guess' is none of"),
-        ("elbo2.px", {"source": "hearsay"}, "source 'hearsay' is none of"),
+        ("elbo2.px", {"source": "hearsay"}, "source 'hearsay': no such key"),
         ("elbo2.px", {"quantity": ""}, "no quantity"),
         ("elbo2.px", {"how": "by eye"}, "'by eye' is no known form"),
         ("elbo2.px", {"how": "genaudit.latent.magic"}, "magic does not exist"),
