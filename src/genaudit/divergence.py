@@ -23,12 +23,13 @@ def kl_gaussian(mean, variance, other_mean=0.0, other_variance=1.0) -> Tensor:
     Arguments broadcast; variances > 0. The coordinates of a diagonal Gaussian add: sum
     the result over them. The defaults are the standard normal of a VAE's prior.
     """
-    mean, other_mean = _check.finite("mean", mean), _check.finite("mean", other_mean)
+    mean = _check.finite("mean", mean)
+    other_mean = _check.finite("other_mean", other_mean)
     variance = _check.positive("variance", variance)
     other_variance = _check.positive("other_variance", other_variance)
     ratio = variance / other_variance
     shift = (mean - other_mean).square() / other_variance
-    return 0.5 * (shift + ratio - 1 - ratio.log())
+    return 0.5 * (shift + ratio - 1 - (variance.log() - other_variance.log()))
 
 
 def jsd_finite(p, q) -> Tensor:
@@ -59,7 +60,7 @@ def gan_value(p, q, discriminator) -> Tensor:
     where p + q = 0. Outcomes without mass count nothing.
     """
     p, q = _pair(p, q)
-    d = torch.as_tensor(discriminator, dtype=p.dtype)
+    d = _check.floating(discriminator)
     _check.same_shape("discriminator", d, "p", p)
     if not ((d >= 0) & (d <= 1) | (p + q == 0)).all():
         raise ValueError(f"discriminator = {d.tolist()}: entries must lie in [0, 1]")

@@ -46,9 +46,16 @@ class FiniteModel:
     def __init__(self, prior, likelihood):
         self.prior = _check.probabilities("prior", prior)
         self.likelihood = _check.nonnegative("likelihood", likelihood)
+        if self.prior.ndim != 1:
+            raise ValueError(
+                f"prior has shape {tuple(self.prior.shape)}: it must be (K,)"
+            )
         _check.same_shape("likelihood", self.likelihood, "prior", self.prior)
-        if not (self.prior * self.likelihood).sum() > 0:
-            raise ValueError("likelihood is zero wherever the prior has mass: p(x) = 0")
+        if not ((self.prior > 0) & (self.likelihood > 0)).any():
+            raise ValueError(
+                f"likelihood = {_check.short(self.likelihood)} is zero wherever the "
+                "prior has mass: p(x) = 0"
+            )
 
     def log_evidence(self) -> Tensor:
         """log p(x) = log sum p(z) p(x | z)."""
@@ -100,7 +107,8 @@ class GaussianModel:
         """Mean and variance of p(z | x): precisions add, means weigh by precision."""
         x = _check.finite("x", x)
         variance = self.noise_variance / (1 + self.noise_variance)
-        return x / (1 + self.noise_variance), variance.expand_as(x)
+        mean = x / (1 + self.noise_variance)
+        return mean, variance.expand_as(mean)
 
     def elbo_terms(self, x, q_mean, q_variance) -> ElboTerms:
         """Terms of the identity for x and q = N(q_mean, q_variance)."""
@@ -123,7 +131,7 @@ class GaussianModel:
         """
         x, q_mean = _check.finite("x", x), _check.finite("q_mean", q_mean)
         q_variance = _check.positive("q_variance", q_variance)
-        z = q_mean + q_variance.sqrt() * noise
+        z = q_mean + q_variance.sqrt() * _check.finite("noise", noise)
         joint = _log_normal(z, 0.0, torch.ones_like(z)) + _log_normal(
             x, z, self.noise_variance
         )

@@ -42,11 +42,17 @@ class GaussianMixture:
                 f"variance has shape {tuple(variance.shape)}: it must be one number "
                 f"or (K,) = {tuple(self.weights.shape)}"
             )
-        self.variance = variance.expand(self.weights.shape)
+        dtype = torch.promote_types(self.means.dtype, self.weights.dtype)
+        dtype = torch.promote_types(dtype, variance.dtype)
+        self.weights, self.means = self.weights.to(dtype), self.means.to(dtype)
+        self.variance = variance.to(dtype).expand(self.weights.shape)
 
     def _at(self, x, alpha_bar) -> tuple[Tensor, Tensor, Tensor]:
-        """Offsets (..., K, D), variances (..., K) and log joint (..., K) at a level."""
-        x = _check.finite("x", x)
+        """Offsets (..., K, D), variances (..., K) and log joint (..., K) at a level.
+
+        Half precision is widened to float32: the square of a far offset overflows it.
+        """
+        x = x.to(torch.promote_types(x.dtype, torch.float32))
         if x.ndim == 0 or x.shape[-1] != self.means.shape[1]:
             raise ValueError(
                 f"x has shape {tuple(x.shape)}: the last axis must be D = "
@@ -65,17 +71,21 @@ class GaussianMixture:
 
     def log_density(self, x, alpha_bar=1.0) -> Tensor:
         """Log density of the noised data at x, shape (...)."""
-        return self._at(x, alpha_bar)[2].logsumexp(-1)
+        x = _check.finite("x", x)
+        return self._at(x, alpha_bar)[2].logsumexp(-1).to(x.dtype)
 
     def responsibilities(self, x, alpha_bar=1.0) -> Tensor:
         """Probability that each component made x, shape (..., K)."""
-        return self._at(x, alpha_bar)[2].softmax(-1)
+        x = _check.finite("x", x)
+        return self._at(x, alpha_bar)[2].softmax(-1).to(x.dtype)
 
     def score(self, x, alpha_bar=1.0) -> Tensor:
         """Gradient of the log density: component scores averaged by responsibility."""
+        x = _check.finite("x", x)
         offset, variance, log_joint = self._at(x, alpha_bar)
         component_scores = -offset / variance[..., None]
-        return (log_joint.softmax(-1)[..., None] * component_scores).sum(-2)
+        score = (log_joint.softmax(-1)[..., None] * component_scores).sum(-2)
+        return score.to(x.dtype)
 
     def noise_mean(self, x, alpha_bar) -> Tensor:
         """E[eps | x_t]: the best guess of the noise under squared error, shape of x."""
@@ -101,7 +111,8 @@ class GaussianMixture:
         flipped = torch.where(
             scaled.sum(-1, keepdim=True) > 0, -scaled.flip(-1), scaled
         )
-        tails = torch.special.ndtr(flipped)
+        # torch.special.ndtr rounds to zero below -8.3; erfc does not.
+        tails = torch.erfc(-flipped / math.sqrt(2)) / 2
         return (self.weights * (tails[:, 1] - tails[:, 0])).sum()
 
     def moments(self) -> tuple[Tensor, Tensor]:

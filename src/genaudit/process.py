@@ -27,12 +27,21 @@ def _per_example(coefficient: Tensor, x: Tensor) -> Tensor:
     return coefficient.reshape(-1, *[1] * (x.ndim - 1))
 
 
+def _points(**tensors: Tensor) -> list[Tensor]:
+    """The named tensors as finite floating-point ones, all of the first one's shape."""
+    points = {name: _check.finite(name, value) for name, value in tensors.items()}
+    (first, like), *others = points.items()
+    for name, value in others:
+        _check.same_shape(name, value, first, like)
+    return list(points.values())
+
+
 def forward_step(schedule: Schedule, x: Tensor, t, noise: Tensor) -> Tensor:
     """One noising step: x_t = sqrt(alpha_t) x_{t-1} + sqrt(beta_t) noise.
 
     ``x`` and ``noise`` have one shape (B, ...). Ho and others, 2020, equation 2.
     """
-    _check.same_shape("noise", noise, "x", x)
+    x, noise = _points(x=x, noise=noise)
     keep = _per_example(schedule.alpha(t).sqrt(), x)
     return keep * x + _per_example(schedule.beta(t).sqrt(), x) * noise
 
@@ -43,7 +52,7 @@ def forward_jump(schedule: Schedule, x0: Tensor, t, noise: Tensor) -> Tensor:
     ``x0`` and ``noise`` have one shape (B, ...). t = 0 returns the data. Ho and
     others, 2020, equation 4.
     """
-    _check.same_shape("noise", noise, "x0", x0)
+    x0, noise = _points(x0=x0, noise=noise)
     signal = _per_example(schedule.signal(t), x0)
     return signal * x0 + _per_example(schedule.noise(t), x0) * noise
 
@@ -54,7 +63,7 @@ def ddpm_mean(schedule: Schedule, x: Tensor, t, predicted_noise: Tensor) -> Tens
     (x_t - beta_t / sqrt(1 - abar_t) predicted_noise) / sqrt(alpha_t): Ho and others,
     2020, equation 11. Equal to the exact posterior mean with the clean guess put in.
     """
-    _check.same_shape("predicted_noise", predicted_noise, "x", x)
+    x, predicted_noise = _points(x=x, predicted_noise=predicted_noise)
     share = _per_example(schedule.beta(t) / schedule.noise(t), x)
     return (x - share * predicted_noise) / _per_example(schedule.alpha(t).sqrt(), x)
 
@@ -74,7 +83,7 @@ def ddpm_step(
     adds no noise: it makes the finished sample.
     """
     _check.choice("variance", variance, VARIANCES)
-    _check.same_shape("noise", noise, "x", x)
+    x, noise = _points(x=x, noise=noise)
     mean = ddpm_mean(schedule, x, t, predicted_noise)
     added = {
         "beta": schedule.beta,
@@ -91,9 +100,8 @@ def langevin_step(x: Tensor, score: Tensor, step_size: float, noise: Tensor) -> 
     ``x``, ``score`` and ``noise`` have one shape; step_size > 0. Roberts and Tweedie,
     1996. A finite step settles near the target, not on it.
     """
-    step_size = _check.positive("step_size", step_size)
-    _check.same_shape("score", score, "x", x)
-    _check.same_shape("noise", noise, "x", x)
+    x, score, noise = _points(x=x, score=score, noise=noise)
+    step_size = _check.positive("step_size", step_size).to(x.dtype)
     return x + step_size * score + (2 * step_size).sqrt() * noise
 
 
@@ -103,23 +111,27 @@ def clean_from_noise(x: Tensor, alpha_bar, noise: Tensor) -> Tensor:
     Here and below ``alpha_bar`` is a number or broadcasts against x. At alpha-bar 0
     nothing of the clean point is left, and the call raises ValueError.
     """
+    x, noise = _points(x=x, noise=noise)
     level = _check.alpha_bar_level(alpha_bar)
-    _check.same_shape("noise", noise, "x", x)
-    return (x - (1 - level).sqrt() * noise) / level.sqrt()
+    signal, spread = level.sqrt().to(x.dtype), (1 - level).sqrt().to(x.dtype)
+    return (x - spread * noise) / signal
 
 
 def noise_from_clean(x: Tensor, alpha_bar, clean: Tensor) -> Tensor:
     """Noise in x_t: (x_t - sqrt(abar) clean) / sqrt(1 - abar); 0 < abar < 1."""
+    x, clean = _points(x=x, clean=clean)
     level = _check.noisy_level(alpha_bar)
-    _check.same_shape("clean", clean, "x", x)
-    return (x - level.sqrt() * clean) / (1 - level).sqrt()
+    signal, spread = level.sqrt().to(x.dtype), (1 - level).sqrt().to(x.dtype)
+    return (x - signal * clean) / spread
 
 
 def score_from_noise(alpha_bar, noise: Tensor) -> Tensor:
     """Score of the noised density: -noise / sqrt(1 - abar); 0 < abar < 1."""
-    return -noise / (1 - _check.noisy_level(alpha_bar)).sqrt()
+    noise = _check.finite("noise", noise)
+    return -noise / (1 - _check.noisy_level(alpha_bar)).sqrt().to(noise.dtype)
 
 
 def noise_from_score(alpha_bar, score: Tensor) -> Tensor:
     """Noise guess: -sqrt(1 - abar) score; 0 < abar < 1."""
-    return -(1 - _check.noisy_level(alpha_bar)).sqrt() * score
+    score = _check.finite("score", score)
+    return -(1 - _check.noisy_level(alpha_bar)).sqrt().to(score.dtype) * score

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-import torch
+from genaudit import _check
 
 
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -30,11 +30,13 @@ def agreement(computed, exact, tolerance: float = 1e-12) -> str:
     The words are the same on every machine, unlike the digits of a rounding residual.
     Compares entry by entry, absolutely. A NaN agrees with nothing.
     """
-    computed, exact = torch.as_tensor(computed), torch.as_tensor(exact)
+    computed, exact = _check.floating(computed), _check.floating(exact)
+    if exact.ndim:
+        _check.same_shape("computed", computed, "exact", exact)
     largest = (computed.double() - exact.double()).abs().max().item()
     if not largest < tolerance:
         raise AssertionError(
             f"{computed.tolist()} and {exact.tolist()} differ by {largest:.3g}, "
             f"which is not below {tolerance:g}"
         )
-    return f"agrees, difference < {tolerance:.0e}"
+    return f"agrees, difference < {tolerance:g}"

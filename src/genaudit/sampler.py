@@ -30,11 +30,12 @@ def ddpm_path(
     """
     x = start
     yield x
-    with torch.no_grad():
-        for t in progress(range(len(schedule), 0, -1), description):
+    for t in progress(range(len(schedule), 0, -1), description):
+        # Closed before the yield: the caller's own gradients are not ours to stop.
+        with torch.no_grad():
             noise = _draw(x, generator) if t > 1 else torch.zeros_like(x)
             x = ddpm_step(schedule, x, t, predict_noise(x, t), noise, variance)
-            yield x
+        yield x
 
 
 def ddpm_sample(

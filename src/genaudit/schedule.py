@@ -34,6 +34,11 @@ class Schedule:
             raise ValueError(
                 f"beta has shape {tuple(self._beta.shape)}: it must be (T,) with T >= 1"
             )
+        if not (1 - self._beta < 1).all():
+            raise ValueError(
+                f"beta = {float(self._beta.min()):.6g}: 1 - beta rounds to 1 in "
+                f"{self._beta.dtype}"
+            )
 
     def __len__(self) -> int:
         return len(self._beta)
@@ -57,6 +62,8 @@ class Schedule:
         index = torch.as_tensor(t)
         if index.is_floating_point() or index.is_complex() or index.dtype == torch.bool:
             raise ValueError(f"t = {t!r}: a timestep must be a whole number")
+        # Before anything else: 200 wraps in int8, and torch reads uint8 as a mask.
+        index = index.long()
         if index.numel() and (index.min() < first or index.max() > len(self)):
             worst = index.min() if index.min() < first else index.max()
             raise ValueError(
@@ -115,7 +122,9 @@ class Schedule:
         below = (self._alpha_bar < level).nonzero()
         if len(below) == 0:
             last = float(self._alpha_bar[-1])
-            raise ValueError(f"level = {level}: alpha-bar ends at {last:.6g}, above it")
+            raise ValueError(
+                f"level = {level}: alpha-bar ends at {last:.6g}, not under it"
+            )
         return int(below[0])
 
     def strided(self, steps: int) -> "Schedule":
@@ -147,6 +156,7 @@ def cosine_schedule(steps: int = 1000, offset: float = 0.008, largest: float = 0
     """
     _check.whole("steps", steps, 1)
     _check.nonnegative("offset", offset)
+    _check.between("largest", largest, 0, 1)
     t = torch.arange(steps + 1, dtype=torch.float64)
     f = torch.cos(math.pi / 2 * (t / steps + offset) / (1 + offset)) ** 2
     return Schedule((1 - f[1:] / f[:-1]).clamp(max=largest))

@@ -87,22 +87,20 @@ def train_gan(
 def discriminator_loss(real_logit: Tensor, fake_logit: Tensor) -> Tensor:
     """Negative value of the game, -E log D(real) - E log(1 - D(fake)), from logits.
 
-    Softplus keeps it finite where log(1 - sigmoid(logit)) would round to -inf.
+    Finite where log(1 - sigmoid(logit)) would round to -inf.
     """
-    return (
-        nn.functional.softplus(-real_logit).mean()
-        + nn.functional.softplus(fake_logit).mean()
-    )
+    log_real, log_fake = map(nn.functional.logsigmoid, (real_logit, -fake_logit))
+    return -log_real.mean() - log_fake.mean()
 
 
 def minimax_loss(fake_logit: Tensor) -> Tensor:
     """The generator's part of the game, E log(1 - D(fake)), from logits."""
-    return -nn.functional.softplus(fake_logit).mean()
+    return nn.functional.logsigmoid(-fake_logit).mean()
 
 
 def nonsaturating_loss(fake_logit: Tensor) -> Tensor:
     """The loss that generators are trained with, -E log D(fake), from logits."""
-    return nn.functional.softplus(-fake_logit).mean()
+    return -nn.functional.logsigmoid(fake_logit).mean()
 
 
 def _descend(optimizer: torch.optim.Optimizer, loss: Tensor) -> None:
