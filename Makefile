@@ -43,6 +43,8 @@ $(PAGE): $(PAGES) .venv/book-$(VERSION)
 	@touch $@
 
 test: $(PAGE) .venv/test-$(VERSION)
+	$(BIN)/ruff check --quiet .
+	$(BIN)/ruff format --quiet --check .
 	$(BIN)/python -m pytest --nbval --nbval-current-env \
 		--nbval-sanitize-with tests/sanitize.cfg -n 2 --dist loadfile chapters tests
 

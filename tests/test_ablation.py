@@ -126,6 +126,11 @@ def test_draws_follow_the_protocol(usual_dtype):
     assert (x.dtype, noise.dtype, x.shape) == (torch.float32, torch.float32, (20, 1))
 
 
+def test_training_sees_every_timestep_the_sampler_asks_for():
+    _, t, _ = draw_batch(SCHEDULE, 5000, seeded(1))
+    assert t.unique().tolist() == list(range(1, 101))
+
+
 def test_the_time_input_runs_from_minus_one_to_one(usual_dtype):
     t = SCHEDULE.timesteps
     expected = torch.tensor([2 * (i - 1) / 99 - 1 for i in t.tolist()]).float()
@@ -146,7 +151,7 @@ def test_stacking_and_its_inverse():
         (3, 1, 1),
     ]
     assert all(tensor.requires_grad and tensor.is_leaf for tensor in stacked)
-    inputs = torch.randn(3, 5, 2, generator=seeded(1))
+    inputs = torch.randn(3, 5, 2, generator=seeded(1), dtype=torch.float32)
     together = apply_stacked(stacked, inputs)
     alone = torch.stack([net(x) for net, x in zip(networks, inputs, strict=True)])
     assert torch.allclose(together, alone, atol=1e-6)
@@ -157,8 +162,8 @@ def test_stacking_and_its_inverse():
 
 
 def test_a_denoiser_sees_the_time_only_if_its_condition_says_so():
-    network, x = make_network(1), torch.tensor([[0.3], [-1.0]])
-    early, late = torch.tensor([[-1.0, -1.0], [1.0, 1.0]])[..., None]
+    network, x = make_network(1), torch.tensor([[0.3], [-1.0]]).float()
+    early, late = torch.tensor([[-1.0, -1.0], [1.0, 1.0]]).float()[..., None]
     timed, blind = (denoiser(network, name, SCHEDULE) for name in CONDITIONS)
     assert torch.equal(timed(x, 1), network(torch.cat([x, early], 1)))
     assert torch.equal(timed(x, 100), network(torch.cat([x, late], 1)))

@@ -280,7 +280,7 @@ def test_whole_numbers_are_not_silently_erased():
     """Pixels often come as integers: a weight cast to their dtype would be zero."""
     pixels, noise = torch.tensor([0, 200]), torch.tensor([0.5, -0.5])
     jump = forward_jump(STEPS, pixels, 50, noise)
-    right = forward_jump(STEPS, pixels.float(), 50, noise)
+    right = forward_jump(STEPS, pixels.to(noise.dtype), 50, noise)
     assert torch.equal(jump, right)
 
 

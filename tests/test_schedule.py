@@ -223,7 +223,7 @@ def test_float32_ends_where_float64_does_but_for_its_digits():
             "beta has shape (0,): it must be (T,) with T >= 1",
         ),
         (
-            lambda: Schedule(torch.tensor([0.1, 1e-9])),
+            lambda: Schedule(torch.tensor([0.1, 1e-9], dtype=torch.float32)),
             "beta = 1e-09: 1 - beta rounds to 1 in torch.float32",
         ),
         (

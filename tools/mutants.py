@@ -118,7 +118,10 @@ def _wordless(function: ast.FunctionDef) -> ast.Module:
         def visit_Call(self, node):
             # The checks of arguments take an argument's name for their message.
             self.generic_visit(node)
-            if ast.unparse(node.func).startswith("_check."):
+            called = node.func
+            if isinstance(called, ast.Attribute) and ast.unparse(called.value) == (
+                "_check"
+            ):
                 node.args = [
                     ast.Constant("") if _is_word(argument) else argument
                     for argument in node.args

@@ -14,7 +14,7 @@ from genaudit import _check
 
 
 class Schedule:
-    """The variances beta_1, ..., beta_T of a noising process and what follows from them.
+    """The variances beta_1, ..., beta_T of a noising process and what follows.
 
     Args:
         beta: shape (T,), every entry strictly between 0 and 1. Its dtype is the dtype
@@ -139,7 +139,9 @@ class Schedule:
         return Schedule(-torch.expm1(logs.diff()).to(self._beta.dtype))
 
 
-def linear_schedule(steps: int = 1000, first: float = 1e-4, last: float = 0.02):
+def linear_schedule(
+    steps: int = 1000, first: float = 1e-4, last: float = 0.02
+) -> Schedule:
     """Betas evenly spaced from ``first`` to ``last`` (Ho and others, 2020).
 
     Returns a float64 Schedule with T = ``steps`` (1 or more; both ends in (0, 1)).
@@ -148,7 +150,9 @@ def linear_schedule(steps: int = 1000, first: float = 1e-4, last: float = 0.02):
     return Schedule(torch.linspace(first, last, steps, dtype=torch.float64))
 
 
-def cosine_schedule(steps: int = 1000, offset: float = 0.008, largest: float = 0.999):
+def cosine_schedule(
+    steps: int = 1000, offset: float = 0.008, largest: float = 0.999
+) -> Schedule:
     """Alpha-bar follows a squared cosine (Nichol and Dhariwal, 2021, equation 17).
 
     alpha-bar_t = f(t) / f(0) with f(t) = cos^2(pi/2 (t/T + offset) / (1 + offset)).

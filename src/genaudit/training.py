@@ -56,7 +56,7 @@ def train_gan(
     observe: Callable[[int], None] = lambda update: None,
     description: str | None = None,
 ) -> None:
-    """Alternate one discriminator and one generator update (Goodfellow and others, 2014).
+    """Alternate discriminator and generator updates (Goodfellow and others, 2014).
 
     Args:
         make_real: returns a fresh batch of data, shape (B, D).
