@@ -35,7 +35,7 @@ def plain_loop(seeds: tuple[int, ...], updates: int) -> list[list[nn.Sequential]
                 t = torch.randint(100, (512,), generator=stream)
                 noise = torch.randn(512, 1, generator=stream)
                 x = signal[t, None] * x0 + noise_weight[t, None] * noise
-                time_input = (2 * t / 99 - 1)[:, None]
+                time_input = (2 * t.double() / 99 - 1).float()[:, None]
                 if not with_time:
                     time_input = torch.zeros_like(time_input)
                 guess = network(torch.cat([x, time_input], 1))

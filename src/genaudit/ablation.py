@@ -120,41 +120,47 @@ def train(
         inputs = torch.cat([timed, blind]).reshape(len(members), BATCH, 2)
         noises = torch.cat([noise, noise]).reshape(len(members), BATCH, 1)
         guess = apply_stacked(stacked, inputs)
-        return (guess - noises).square().mean((1, 2)).sum()
+        # The sum over networks of each one's mean squared error.
+        return nn.functional.mse_loss(guess, noises, reduction="sum") / BATCH
 
     fit(loss, stacked, updates, LEARNING_RATE, description)
     unstack_weights(stacked, members)
     return networks
 
 
-def draw_mixture(count: int, generator: torch.Generator) -> Tensor:
-    """Points of the data law, shape (count, 1), float32, in the protocol's order."""
-    side = 2 * torch.randint(0, 2, (count, 1), generator=generator) - 1
-    return 2 * side + 0.5 * _randn(count, generator)
+def draw_mixture(count: int, *generators: torch.Generator) -> Tensor:
+    """``count`` points of the data law from each generator, in the protocol's order.
+
+    Shape (N, 1) with N = count x generators, float32, one generator after another.
+    """
+    side = 2 * _randint(2, (count, 1), generators) - 1
+    return 2 * side + 0.5 * _randn(count, generators)
 
 
 def draw_batch(
     schedule: Schedule, count: int, *generators: torch.Generator
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Noised points (N, 1), their timesteps (N,) in 1..T, and the noise.
+    """Noised points (N, 1), their timesteps (N,) in 1..T, and the noise (N, 1).
 
-    Each generator makes ``count`` of the N, one generator's points after another's.
+    ``count`` of the N from each generator, one generator after another.
     """
-    draws = [
-        (
-            draw_mixture(count, generator),
-            torch.randint(len(schedule), (count,), generator=generator) + 1,
-            _randn(count, generator),
-        )
-        for generator in generators
-    ]
-    # Noised together: a few large operations cost less than many small ones.
-    x0, t, noise = (torch.cat(parts) for parts in zip(*draws, strict=True))
+    x0 = draw_mixture(count, *generators)
+    t = _randint(len(schedule), (count,), generators) + 1
+    noise = _randn(count, generators)
     return forward_jump(schedule, x0, t, noise), t, noise
 
 
-def _randn(count: int, generator: torch.Generator) -> Tensor:
-    return torch.randn(count, 1, generator=generator, dtype=torch.float32)
+def _randint(high: int, shape: tuple[int, ...], generators) -> Tensor:
+    return torch.cat(
+        [torch.randint(high, shape, generator=each) for each in generators]
+    )
+
+
+def _randn(count: int, generators) -> Tensor:
+    shape, dtype = (count, 1), torch.float32
+    return torch.cat(
+        [torch.randn(shape, generator=each, dtype=dtype) for each in generators]
+    )
 
 
 def time_input(t, schedule: Schedule) -> Tensor:

@@ -53,8 +53,9 @@ def forward_jump(schedule: Schedule, x0: Tensor, t, noise: Tensor) -> Tensor:
     others, 2020, equation 4.
     """
     x0, noise = _points(x0=x0, noise=noise)
-    signal = _per_example(schedule.signal(t), x0)
-    return signal * x0 + _per_example(schedule.noise(t), x0) * noise
+    level = schedule.alpha_bar(t)
+    signal, spread = (_per_example(part.sqrt(), x0) for part in (level, 1 - level))
+    return signal * x0 + spread * noise
 
 
 def ddpm_mean(schedule: Schedule, x: Tensor, t, predicted_noise: Tensor) -> Tensor:
