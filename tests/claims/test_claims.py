@@ -69,6 +69,8 @@ def changed(tmp_path):
         ("abl.cond.mse.mean", "0.42971", "0.42972"),
         ("abl.proto.seeds", "6054", "6055"),
         ("fwd.fact.ddpm", "2020", "2021"),
+        ("samp.heights.z+0.5", "173.5", "173.6"),
+        ("gauss.demo.10steps", "0.807044955315", "0.807044955316"),
     ],
 )
 def test_a_digit_changed_in_the_file_is_noticed(changed, row_id, old, new):
@@ -138,6 +140,8 @@ def test_two_recomputations_of_one_row_are_named(monkeypatch):
         ("gan.sat.-2.ns", "-2.0", "-2.1"),
         ("rev.x", "z=-0.3", "z=-0.4"),
         ("abl.cond.mse.mean", "with time", "without time"),
+        ("samp.twohumps", "1.4", "1.42"),
+        ("gauss.pp.twosteps", "steps=2", "steps=3"),
     ],
 )
 def test_inputs_reach_the_recomputation(row_id, old, new):
