@@ -71,6 +71,7 @@ def changed(tmp_path):
         ("fwd.fact.ddpm", "2020", "2021"),
         ("samp.heights.z+0.5", "173.5", "173.6"),
         ("gauss.demo.10steps", "0.807044955315", "0.807044955316"),
+        ("rep.extra.variance", "21.75", "21.76"),
     ],
 )
 def test_a_digit_changed_in_the_file_is_noticed(changed, row_id, old, new):
@@ -142,6 +143,7 @@ def test_two_recomputations_of_one_row_are_named(monkeypatch):
         ("abl.cond.mse.mean", "with time", "without time"),
         ("samp.twohumps", "1.4", "1.42"),
         ("gauss.pp.twosteps", "steps=2", "steps=3"),
+        ("rep.neg.dLdsig", "noise=-0.4", "noise=-0.5"),
     ],
 )
 def test_inputs_reach_the_recomputation(row_id, old, new):

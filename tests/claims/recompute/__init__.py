@@ -6,6 +6,7 @@ from tests.claims.recompute import (
     forward,
     gan,
     gaussian_noise,
+    reparameterization,
     reverse,
     sampling,
 )
@@ -16,6 +17,7 @@ __all__ = [
     "forward",
     "gan",
     "gaussian_noise",
+    "reparameterization",
     "reverse",
     "sampling",
 ]
