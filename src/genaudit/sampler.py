@@ -1,6 +1,7 @@
 """Samplers: a start, a guess of the noise or a score, and a loop over single steps."""
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor
@@ -18,7 +19,7 @@ def ddpm_path(
     generator: torch.Generator,
     variance: str = "beta_tilde",
     description: str | None = None,
-):
+) -> Iterator[Tensor]:
     """Yield x_T, x_{T-1}, ..., x_0 of the reverse chain (Ho and others, 2020, alg. 2).
 
     Args:
@@ -47,11 +48,8 @@ def ddpm_sample(
     description: str | None = None,
 ) -> Tensor:
     """The finished samples x_0 of ``ddpm_path``, same shape as ``start``."""
-    for x in ddpm_path(  # noqa: B007 - only the last point of the path is wanted
-        predict_noise, schedule, start, generator, variance, description
-    ):
-        pass
-    return x
+    path = ddpm_path(predict_noise, schedule, start, generator, variance, description)
+    return deque(path, maxlen=1).pop()
 
 
 def langevin_sample(
