@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 from strategies import distributions, exact, numbers, variances, vectors
 from torch.distributions import Normal, kl_divergence
 
-from genaudit.latent import FiniteModel, GaussianModel
+from genaudit.latent import FiniteModel, GaussianModel, multi_sample_bound
 
 TWO_CODES = FiniteModel([0.5, 0.5], [0.6, 0.2])
 
@@ -176,6 +176,118 @@ def test_two_draws_bound_tighter_than_one_and_need_their_log_two():
     assert without_log_two > model.log_evidence(x)
 
 
+def log_weights(model, q):
+    """log p(x, z) - log q(z); NaN or infinite where q = 0."""
+    return model.prior.log() + model.likelihood.log() - q.log()
+
+
+@given(distributions(1, zeros=True), st.integers(1, 4), st.data())
+def test_more_draws_by_every_tuple_of_draws(drawn, count, data):
+    (q,) = drawn
+    weights = data.draw(vectors(len(q), -6, 3))
+    tuples = torch.cartesian_prod(*[torch.arange(len(q))] * count).reshape(-1, count)
+    means = weights[tuples].logsumexp(1) - math.log(count)
+    right = q[tuples].prod(1) @ means
+    assert abs(multi_sample_bound(q, weights, count) - right) < 1e-13
+
+
+@given(finite_cases())
+def test_more_draws_rise_from_the_bound_towards_the_evidence(case):
+    model, q = case
+    weights = log_weights(model, q)
+    bounds = [multi_sample_bound(q, weights, n) for n in (1, 2, 3, 10, 10**3, 10**9)]
+    elbo = model.elbo_terms(q).elbo
+    assert bounds[0] == elbo or abs(bounds[0] - elbo) < 1e-13
+    assert all(less <= more + 1e-13 for less, more in zip(bounds, bounds[1:]))
+    assert bounds[-1] <= model.log_evidence() + 1e-13
+    if elbo > -math.inf:  # the limit counts only what q can draw
+        covered = (model.prior * model.likelihood)[q > 0].sum()
+        assert abs(bounds[-1] - covered.log()) < 1e-6
+
+
+@given(finite_cases())
+def test_draws_from_the_posterior_leave_nothing_to_gain(case):
+    model, _ = case
+    posterior = model.posterior()
+    weights = log_weights(model, posterior)
+    for count in (1, 2, 10**4):
+        bound = multi_sample_bound(posterior, weights, count)
+        assert abs(bound - model.log_evidence()) < 1e-13
+
+
+@pytest.mark.parametrize("count", [10**3, 10**4, 10**6, 10**9])
+def test_many_draws_miss_by_half_the_relative_variance_over_their_number(count):
+    """The expansion of the logarithm of a mean, to its second order in 1 / count."""
+    model, q = FiniteModel([0.3, 0.2, 0.5], [0.6, 0.2, 0.1]), exact([0.2, 0.3, 0.5])
+    weights = log_weights(model, q)
+    error = weights.exp() / model.log_evidence().exp() - 1
+    variance, third = (q @ error**power for power in (2, 3))
+    second = third / 3 - 0.75 * variance**2
+    right = -variance / (2 * count) + second / count**2
+    missed = multi_sample_bound(q, weights, count) - model.log_evidence()
+    assert abs(missed - right) < 5 / count**3 + 1e-14
+    assert abs(count * missed + variance / 2) < 2 / count + 1e-14 * count
+
+
+def test_many_rows_at_once():
+    q = exact([[0.2, 0.3, 0.5], [1.0, 0.0, 0.0]]).expand(4, 2, 3)
+    weights = torch.linspace(-40, 3, 24, dtype=torch.float64).reshape(4, 2, 3)
+    bounds = multi_sample_bound(q, weights, 3)
+    assert bounds.shape == (4, 2)
+    for row in range(4):
+        for column in range(2):
+            alone = multi_sample_bound(q[row, column], weights[row, column], 3)
+            assert abs(bounds[row, column] - alone) < 1e-13
+    assert torch.allclose(bounds[:, 1], weights[:, 1, 0], rtol=1e-14)
+
+
+def test_a_far_row_takes_no_digits_from_its_neighbour():
+    q, near = exact([0.3, 0.7]), exact([0.1, -0.4])
+    both = multi_sample_bound(q.expand(2, 2), torch.stack([near + 1e5, near]), 3)
+    assert abs(both[1] - multi_sample_bound(q, near, 3)) < 1e-14
+
+
+def test_a_draw_without_weight_costs_everything_and_one_never_drawn_nothing():
+    rows = exact([[0.5, 0.5, 0.0]] * 5)
+    weights = exact(
+        [
+            [0.0, -math.inf, 1.0],
+            [-math.inf, -math.inf, 1.0],
+            [1.0, 1.0, -math.inf],
+            [1.0, 1.0, math.inf],
+            [1.0, 1.0, math.nan],
+        ]
+    )
+    for count in (1, 7, 10**9):
+        bounds = multi_sample_bound(rows, weights, count)
+        assert bounds[:2].tolist() == [-math.inf, -math.inf]
+        assert torch.allclose(bounds[2:], torch.ones(3).double(), rtol=1e-14)
+
+
+def test_weights_far_apart_and_far_from_one():
+    for level in (-3e4, 0.0, 3e4):
+        weights = level + exact([0.0, -1e4])
+        one = multi_sample_bound([0.5, 0.5], weights, 1)
+        two = multi_sample_bound([0.5, 0.5], weights, 2)
+        assert abs(one - (level - 5e3)) < 1e-10
+        assert abs(two - (level - 2.5e3 - math.log(2) / 2)) < 1e-10
+    rare = multi_sample_bound(exact([1.0, 1e-300]), exact([0.0, 500.0]), 10**9)
+    assert abs(rare - 1e-300 * 1e9 * (500 - 9 * math.log(10))) < 1e-14
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+@pytest.mark.parametrize("count", [1, 3, 10**9])
+def test_many_draws_in_coarse_numbers(dtype, count):
+    q = exact([0.2, 0.3, 0.5]).to(dtype)  # its sum misses one by its rounding
+    weights = exact([-1.0, 2.0, 0.3]).to(dtype)
+    bound = multi_sample_bound(q, weights, count)
+    assert bound.dtype == dtype
+    fine, mixed = q.double() / q.double().sum(), weights.double()
+    right = multi_sample_bound(fine, mixed, count)
+    assert abs(bound - right) <= torch.finfo(dtype).eps * right
+    assert abs(multi_sample_bound(q, mixed, count) - right) < 1e-14
+
+
 def test_observations_and_codes_broadcast():
     model = GaussianModel(0.5)
     terms = model.elbo_terms(exact([0.0, 1.0, 2.0]), exact([[0.0], [1.0]]), 0.5)
@@ -287,6 +399,26 @@ def test_python_numbers_are_not_rounded_to_float32():
         (
             lambda: GaussianModel(1.0).log_weights(0.0, 0.0, 1.0, exact([math.nan])),
             "noise = [nan]: every entry must be finite",
+        ),
+        (
+            lambda: multi_sample_bound([0.5, 0.6], exact([0.0, 0.0]), 2),
+            "q sums to 1.1: probabilities must sum to 1",
+        ),
+        (
+            lambda: multi_sample_bound([0.5, 0.5], exact([0.0]), 2),
+            "log_weights has shape (1,), q has shape (2,): the shapes must be equal",
+        ),
+        (
+            lambda: multi_sample_bound([0.5, 0.5], exact([0.0, 0.0]), 0),
+            "samples = 0: must be a whole number, 1 or more",
+        ),
+        (
+            lambda: multi_sample_bound([0.5, 0.5], exact([0.0, math.inf]), 2),
+            "log_weights = [0, inf]: entries must be finite or -inf where q > 0",
+        ),
+        (
+            lambda: multi_sample_bound([0.5, 0.5], exact([math.nan, 0.0]), 2),
+            "log_weights = [nan, 0]: entries must be finite or -inf where q > 0",
         ),
     ],
 )

@@ -134,9 +134,23 @@ def cited_year(key: str) -> int:
 
 
 def printed(chapter: str, cell_id: str) -> str:
-    """What a cell of a chapter printed when its outputs were stored."""
+    """What a stored cell of a chapter printed, and the names of what it showed."""
     notebook = nbformat.read(ROOT / "chapters" / f"{chapter}.ipynb", as_version=4)
     [cell] = [cell for cell in notebook.cells if cell.id == cell_id]
-    return "".join(
-        output.text for output in cell.outputs if output.get("name") == "stdout"
-    )
+    texts = []
+    for output in cell.outputs:
+        if output.get("name") == "stdout":
+            texts.append(output.text)
+        elif "data" in output:
+            texts.append(f"\n{output.data['text/plain']}\n")
+    return "".join(texts)
+
+
+def printed_numbers(chapter: str, cell_id: str, label: str) -> list[float]:
+    """The numbers after the label in the one printed line that begins with it."""
+    lines = printed(chapter, cell_id).splitlines()
+    [rest] = [
+        line.removeprefix(label) for line in lines if line.startswith(label + " ")
+    ]
+    found = re.findall(r"[-+]?\d+(?:,\d{3})*(?:\.\d+)?", rest)
+    return [float(number.replace(",", "")) for number in found]

@@ -72,6 +72,9 @@ def changed(tmp_path):
         ("samp.heights.z+0.5", "173.5", "173.6"),
         ("gauss.demo.10steps", "0.807044955315", "0.807044955316"),
         ("rep.extra.variance", "21.75", "21.76"),
+        ("ae.pp.box", "420.656537413", "420.656537414"),
+        ("dlm.law.neglogbias", "0.988211249987", "0.988211249988"),
+        ("vae.b0.1.klavg", "7.45", "7.46"),
     ],
 )
 def test_a_digit_changed_in_the_file_is_noticed(changed, row_id, old, new):
@@ -144,12 +147,37 @@ def test_two_recomputations_of_one_row_are_named(monkeypatch):
         ("samp.twohumps", "1.4", "1.42"),
         ("gauss.pp.twosteps", "steps=2", "steps=3"),
         ("rep.neg.dLdsig", "noise=-0.4", "noise=-0.5"),
+        ("vae.pp.2d", "2.0", "2.1"),
+        ("dlm.law.neglogbias", "0.6", "0.7"),
+        ("ae.random.bad4", "variational", "plain"),
+        ("vae.b0.1.klavg", "0.1", "1"),
     ],
 )
 def test_inputs_reach_the_recomputation(row_id, old, new):
     row = ROWS[row_id]._replace(inputs=ROWS[row_id].inputs.replace(old, new))
     assert row != ROWS[row_id]
     assert disagreements(row, recompute(row))
+
+
+@pytest.mark.parametrize(
+    ("row_id", "chapter", "old", "new"),
+    [
+        ("vae.b0.1.klavg", "vae", "7.45", "7.46"),
+        ("ae.random.bad65", "autoencoder", "1,340", "1,341"),
+        ("vae.demo.12faces", "vae", "36 pictures", "33 pictures"),
+        ("abl.cond.mse.mean", "time_conditioning", "0.42971", "0.42972"),
+    ],
+)
+def test_a_number_changed_in_a_chapter_is_noticed(
+    tmp_path, monkeypatch, row_id, chapter, old, new
+):
+    stored = (ledger.ROOT / "chapters" / f"{chapter}.ipynb").read_text(encoding="utf8")
+    assert old in stored
+    copy = tmp_path / "chapters" / f"{chapter}.ipynb"
+    copy.parent.mkdir()
+    copy.write_text(stored.replace(old, new), encoding="utf8")
+    monkeypatch.setattr(ledger, "ROOT", tmp_path)
+    assert disagreements(ROWS[row_id], recompute(ROWS[row_id]))
 
 
 def test_columns_out_of_order_are_refused(tmp_path):

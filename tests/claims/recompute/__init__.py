@@ -2,22 +2,30 @@
 
 from tests.claims.recompute import (
     ablation,
+    autoencoder,
+    discrete_diffusion,
     elbo,
+    evidence,
     forward,
     gan,
     gaussian_noise,
     reparameterization,
     reverse,
     sampling,
+    vae,
 )
 
 __all__ = [
     "ablation",
+    "autoencoder",
+    "discrete_diffusion",
     "elbo",
+    "evidence",
     "forward",
     "gan",
     "gaussian_noise",
     "reparameterization",
     "reverse",
     "sampling",
+    "vae",
 ]

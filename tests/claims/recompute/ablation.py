@@ -1,7 +1,6 @@
 """Claims about the denoiser without the time: protocol, exact targets, results."""
 
 import inspect
-import re
 
 from torch.nn.utils import parameters_to_vector
 
@@ -17,16 +16,14 @@ from genaudit.ablation import (
     train,
 )
 from genaudit.mixture import GaussianMixture
-from tests.claims.ledger import printed, recomputes
+from tests.claims.ledger import printed_numbers, recomputes
 
 
 def table_row(metric: str) -> list[float]:
     """Mean and SD with the time, mean and SD without, as the chapter prints them."""
-    table = printed("time_conditioning", "ablation-table")
-    [line] = [line for line in table.splitlines() if line.startswith(metric + " ")]
-    numbers = re.findall(r"-?\d+\.\d+", line.removeprefix(metric))
-    assert len(numbers) == 4, f"not four numbers: {line}"
-    return [float(number) for number in numbers]
+    numbers = printed_numbers("time_conditioning", "ablation-table", metric)
+    assert len(numbers) == 4, f"not four numbers: {numbers}"
+    return numbers
 
 
 @recomputes("abl.cond.*", "abl.notime.*")

@@ -1,0 +1,182 @@
+"""Small inputs on which a known fault of public code gives another number.
+
+Each test has the right value, from the package, and the wrong one, from the line that
+people wrote. An input on which both agree would show nothing.
+
+Five more stand with their rooms: a jump over several steps with a beta in
+test_schedule, log(1 - sigmoid) in test_training, histograms handed over as samples in
+test_ablation, the dropped weight 1/t and pairs drawn at once in test_discrete.
+"""
+
+import math
+
+import pytest
+import torch
+from scipy.spatial.distance import jensenshannon
+from strategies import exact
+from torch import nn
+from torch.distributions import Normal, kl_divergence
+
+from genaudit.divergence import jsd_finite
+from genaudit.latent import FiniteModel, multi_sample_bound
+from genaudit.mixture import GaussianMixture
+from genaudit.process import (
+    clean_from_noise,
+    ddpm_mean,
+    ddpm_step,
+    forward_jump,
+    langevin_step,
+)
+from genaudit.schedule import Schedule, linear_schedule
+from genaudit.vae import Vae
+
+ONE, ZERO = exact([1.0]), exact([0.0])
+HUNDRED = linear_schedule(100, 1e-4, 0.1)
+
+
+def final_variance(schedule, data_variance, told=lambda t: t, noisy_end=False):
+    """Variance of x_0 from x_T ~ N(0, 1): every step is linear in x and fresh noise.
+
+    The denoiser is exact for N(0, data_variance) at the timestep that it is told.
+    """
+    law = GaussianMixture(ONE, ZERO, exact(data_variance))
+    variance = 1.0
+    for t in schedule.timesteps.flip(0).tolist():
+        guess = law.noise_mean(ONE[None], schedule.alpha_bar(told(t)))[0]
+        slope = ddpm_step(schedule, ONE, t, guess, ZERO, "beta")
+        fresh = ddpm_step(schedule, ZERO, t, ZERO, ONE, "beta")
+        if noisy_end and t == 1:
+            fresh = schedule.beta(1).sqrt()
+        variance = slope.item() ** 2 * variance + fresh.item() ** 2
+    return variance
+
+
+def test_noise_at_the_last_step():
+    schedule = Schedule([0.0151, 0.1])
+    assert ddpm_step(schedule, ZERO, 1, ZERO, ONE, "beta") == 0
+    faulty = ddpm_mean(schedule, ZERO, 1, ZERO) + schedule.beta(1).sqrt() * ONE
+    assert abs(faulty - 0.12288) < 5e-6
+    assert abs(faulty.square() - 0.0151) < 1e-15
+
+
+def test_noise_at_the_last_step_looks_like_a_gain_on_wide_data():
+    schedule = linear_schedule(1000)
+    assert abs(final_variance(schedule, 1.0) - 0.9999) < 1e-12
+    assert abs(final_variance(schedule, 1.0, noisy_end=True) - 1) < 1e-12
+    narrow = 1e-9  # as good as one point
+    assert final_variance(schedule, narrow) < 1e-7
+    assert abs(final_variance(schedule, narrow, noisy_end=True) - 1e-4) < 1e-7
+
+
+@pytest.mark.parametrize(
+    ("schedule", "data_variance", "per_cent"),
+    [
+        (linear_schedule(1000), 1.0, -0.9),
+        (HUNDRED, 1.0, -5.8),
+        (HUNDRED, 0.01, -10.6),
+        (linear_schedule(1000).strided(20), 1.0, -26.5),
+    ],
+)
+def test_a_denoiser_that_is_told_the_next_timestep(schedule, data_variance, per_cent):
+    right = final_variance(schedule, data_variance)
+    last = len(schedule)
+    faulty = final_variance(schedule, data_variance, lambda t: min(t + 1, last))
+    assert abs(100 * (faulty / right - 1) - per_cent) < 0.05
+
+
+def test_a_forward_table_with_one_beta_too_many():
+    betas = HUNDRED.beta(HUNDRED.timesteps)
+    longer = Schedule(torch.cat([betas[:1], betas]))
+    right, faulty = (
+        ddpm_step(HUNDRED, forward_jump(schedule, ZERO, t, ONE), 1, ONE, ZERO)
+        for schedule, t in [(HUNDRED, 1), (longer, 2)]
+    )
+    assert abs(right) < 1e-14
+    assert abs(faulty - 0.0041) < 5e-5  # of the noise stays, though it is known exactly
+
+
+def test_a_standard_deviation_taken_for_a_variance():
+    schedule = Schedule([0.25])
+    assert schedule.alpha_bar(1) == 0.75
+    assert forward_jump(schedule, ZERO, 1, ONE).square() == 0.25
+    faulty = schedule.noise(1).sqrt() * ONE
+    assert abs(faulty.square() - 0.5) < 1e-15
+
+
+def test_a_level_without_any_signal():
+    with pytest.raises(ValueError, match="^alpha_bar = 0: "):
+        clean_from_noise(ONE, 0.0, ZERO)
+    assert (ONE - ZERO) / exact(0.0).sqrt() == math.inf
+
+
+def test_a_langevin_step_with_too_little_noise():
+    size = 0.1
+    slope = langevin_step(ONE, -ONE, size, ZERO)
+    added = langevin_step(ZERO, ZERO, size, ONE)
+
+    def settled(spread):
+        return spread**2 / (1 - slope**2)
+
+    assert abs(settled(added) - 1.0526) < 5e-5
+    assert abs(settled(math.sqrt(size)) - 0.5263) < 5e-5
+    assert abs(settled(size) - 0.0526) < 5e-5
+
+
+class Told(nn.Module):
+    """An encoder whose cloud has mean 0 and log-variance ln 4, whatever it sees."""
+
+    def forward(self, pictures):
+        return exact([[0.0, math.log(4)]])
+
+
+def test_a_log_variance_without_its_half():
+    vae = Vae(1, 1, noise_variance=0.5)
+    vae.encoder, vae.decode = Told(), nn.Identity()
+    error, _ = vae.loss_terms(ZERO[None], ONE[None])  # one standard deviation, squared
+    assert abs(error.sqrt() - 2) < 1e-15
+    _, log_variance = vae.encoder(ZERO[None]).chunk(2, 1)
+    assert abs(log_variance.exp() * ONE - 4) < 1e-15
+
+
+@pytest.mark.parametrize(
+    ("mean_over_pixels", "mean_over_entries", "effective"),
+    [(False, False, 1), (False, True, 1 / 2), (True, False, 784), (True, True, 392)],
+)
+def test_averages_where_sums_belong(mean_over_pixels, mean_over_entries, effective):
+    """Solve for the weight on the sum of prices that the averages amount to."""
+    with torch.random.fork_rng():
+        torch.manual_seed(1)
+        vae = Vae(pixels=784, codes=2, noise_variance=0.5).double()
+        pictures, noise = torch.rand(5, 784).double(), torch.randn(5, 2).double()
+    error, kl = vae.loss_terms(pictures, noise)
+    mean, variance = vae.encode(pictures)
+    squares = (vae.decode(mean + variance.sqrt() * noise) - pictures).square()
+    prices = kl_divergence(Normal(mean, variance.sqrt()), Normal(ZERO, ONE))
+    loss = (squares.mean(1) if mean_over_pixels else squares.sum(1)).mean()
+    loss = loss + (prices.mean(1) if mean_over_entries else prices.sum(1)).mean()
+    scale = 784 if mean_over_pixels else 1
+    weight = (scale * loss - error.mean()) / kl.sum(1).mean()
+    assert abs(weight / effective - 1) < 1e-10
+
+
+def test_means_of_logs_and_forgotten_log_k():
+    weights, even = exact([1.0, 3.0]), exact([0.5, 0.5])
+    mean_of_logs, sum_without_log_k = weights.log().mean(), weights.sum().log()
+    assert abs(mean_of_logs - 0.5493) < 5e-5
+    assert abs(sum_without_log_k - 1.3863) < 5e-5
+    # Of the four equally likely pairs, one is (1, 1), one (3, 3), and two are mixed.
+    pairs = multi_sample_bound(even, weights.log(), 2)
+    assert abs((4 * pairs - math.log(3)) / 2 - 0.6931) < 5e-5
+    # The first is the ELBO, for any number of draws; the second exceeds log p(x).
+    model = FiniteModel(even, weights)
+    assert abs(model.elbo_terms(even).elbo - mean_of_logs) < 1e-15
+    assert mean_of_logs < model.log_evidence() < sum_without_log_k
+
+
+def test_a_divergence_an_outcome_without_mass_and_a_distance():
+    p, q = exact([0.3, 0.3, 0.4]), exact([0.5, 0.5, 0.0])
+    assert abs(jsd_finite(p, q) - 0.163897) < 5e-7
+    assert abs(jensenshannon(p, q) - 0.404841) < 5e-7
+    middle = (p + q) / 2
+    naive = (p * (p / middle).log() + q * (q / middle).log()).sum() / 2
+    assert naive.isnan()
