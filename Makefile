@@ -28,7 +28,7 @@ help:
 	@echo 'make test     build the pages, re-run every chapter and run all tests'
 	@echo 'make pins     re-run every chapter, rewrite its outputs, say what moved'
 	@echo 'make mutants  plant 300 small faults in the package, count what the tests miss'
-	@echo 'make bench    time the ensemble of networks against a plain loop'
+	@echo 'make bench    time the ensemble of networks and the samplers against plain loops'
 	@echo 'make clean    remove what the others made'
 	@echo 'Needs Python 3.11 to 3.13; PYTHON=python3.12 chooses one.'
 
@@ -56,6 +56,7 @@ mutants: .venv/mutants-$(VERSION)
 
 bench: .venv/test-$(VERSION)
 	$(BIN)/python bench/ablation.py
+	$(BIN)/python bench/sampler.py
 
 clean:
 	rm -rf .venv _build build mutants src/*.egg-info

@@ -22,11 +22,18 @@ from genaudit.latent import FiniteModel, multi_sample_bound
 from genaudit.mixture import GaussianMixture
 from genaudit.process import (
     clean_from_noise,
+    clean_from_velocity,
+    ddim_step,
     ddpm_mean,
     ddpm_step,
     forward_jump,
+    guided_noise,
     langevin_step,
+    noise_from_clean,
+    scale_from_extra,
+    velocity,
 )
+from genaudit.sampler import ddim_sample
 from genaudit.schedule import Schedule, linear_schedule
 from genaudit.vae import Vae
 
@@ -107,6 +114,69 @@ def test_a_level_without_any_signal():
     with pytest.raises(ValueError, match="^alpha_bar = 0: "):
         clean_from_noise(ONE, 0.0, ZERO)
     assert (ONE - ZERO) / exact(0.0).sqrt() == math.inf
+    vanished = Schedule([0.9] * 400)  # alpha-bar 1e-400
+    with pytest.raises(ValueError, match="^alpha_bar = 0: "):
+        ddim_step(vanished, ONE, 400, 0, ZERO)
+
+
+def test_almost_no_signal_with_a_guess_of_the_noise():
+    """An error of the guess is multiplied; that of a velocity is not."""
+    level, clean, noise, error = 1e-12, exact([0.7]), exact([-1.3]), 1e-3
+    x = math.sqrt(level) * clean + math.sqrt(1 - level) * noise
+    v = velocity(level, noise, clean)
+    assert abs(clean_from_velocity(x, level, v + error) - clean) < 1.001 * error
+    faulty = clean_from_noise(x, level, noise + error)
+    assert abs(faulty - clean) > 0.999e6 * error
+
+
+def test_guidance_with_a_wrong_sign():
+    conditional, unconditional, scale = exact([2.0]), exact([1.0]), 2
+    assert guided_noise(unconditional, conditional, scale) == 3
+    faulty = scale * conditional + (scale - 1) * unconditional
+    assert faulty == 5
+
+
+def test_one_weight_of_guidance_taken_for_the_other():
+    """A weight of 1 is the plain conditional guess, or one share on top of it."""
+    conditional, unconditional, value = exact([2.0]), exact([0.0]), 1
+    assert guided_noise(unconditional, conditional, value) == 2
+    extra = scale_from_extra(value)
+    assert guided_noise(unconditional, conditional, extra) == 4
+
+
+def test_eta_on_the_variance():
+    schedule, eta = Schedule([0.2, 1 - 0.5 / 0.8]), 0.5
+    x = forward_jump(schedule, ZERO, 2, ONE)
+    right = ddim_step(schedule, x, 2, 1, ONE, ZERO, eta)
+    assert abs(right.square() - 0.1625) < 1e-15
+    faulty = (1 - schedule.alpha_bar(1) - eta * schedule.beta_tilde(2)).sqrt()
+    assert abs(faulty.square() - 0.125) < 1e-15
+
+
+def test_a_step_table_that_starts_at_the_wrong_level():
+    """Every step turns N(0, 1) data by an angle, so one number is the whole sample."""
+    schedule = linear_schedule(1000)
+
+    def settled(visits):
+        end = ddim_sample(lambda x, t: schedule.noise(t) * x, schedule, ONE, visits)
+        return end.square()
+
+    for steps, variance, shifted in [(10, 0.6917, 0.6879), (50, 0.9294, 0.9284)]:
+        leading = schedule.visits(steps, "leading")
+        assert abs(settled(leading) - variance) < 5e-5
+        faulty = settled(leading + 1000 // steps - 1)  # the same strides, from T
+        assert abs(faulty - shifted) < 5e-5
+    assert abs(settled(schedule.timesteps.flip(0)) - 0.9963) < 5e-5  # no other table
+
+
+def test_a_step_table_that_ends_before_the_clean_level():
+    """Its last jump goes to alpha-bar 0.9999, and a hundredth of the noise stays."""
+    schedule, clean = linear_schedule(1000), exact([0.7])
+    x = forward_jump(schedule, clean, 101, ONE)
+    noise = noise_from_clean(x, schedule.alpha_bar(101), clean)
+    assert abs(ddim_step(schedule, x, 101, 0, noise) - clean) < 1e-14
+    faulty = ddim_step(schedule, x, 101, 1, noise)
+    assert abs(faulty - clean - 0.01) < 5e-5
 
 
 def test_a_langevin_step_with_too_little_noise():

@@ -8,7 +8,14 @@ from strategies import exact
 
 from genaudit.mixture import GaussianMixture
 from genaudit.process import forward_jump, noise_from_clean
-from genaudit.sampler import ddpm_path, ddpm_sample, langevin_sample
+from genaudit.sampler import (
+    ddim_path,
+    ddim_sample,
+    ddpm_path,
+    ddpm_sample,
+    heun_sample,
+    langevin_sample,
+)
 from genaudit.schedule import linear_schedule
 
 STEPS = linear_schedule(20, 0.01, 0.3)
@@ -72,11 +79,103 @@ def test_one_draw_fewer_than_steps():
 
 def test_a_seed_repeats_its_samples():
     guess, start = denoiser(BELL, STEPS), normal(30)
-    first, again, other = (
-        ddpm_sample(guess, STEPS, start, seeded(seed)) for seed in (1, 1, 2)
+    for sample in (
+        lambda seed: ddpm_sample(guess, STEPS, start, seeded(seed)),
+        lambda seed: ddim_sample(guess, STEPS, start, eta=0.01, generator=seeded(seed)),
+    ):
+        first, again, other = map(sample, (1, 1, 2))
+        assert torch.equal(first, again)
+        assert not torch.equal(first, other)
+
+
+@pytest.mark.parametrize("eta", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("timesteps", [None, torch.tensor([20, 13, 7, 2])])
+def test_the_ddim_path_is_the_published_loop(eta, timesteps):
+    guess, start = denoiser(BELL, STEPS), normal(30)
+    path = list(ddim_path(guess, STEPS, start, timesteps, eta, seeded(5)))
+    visited = range(20, 0, -1) if timesteps is None else [20, 13, 7, 2]
+    level = torch.cat([exact([1.0]), (1 - STEPS.beta(STEPS.timesteps)).cumprod(0)])
+    x, generator = start, seeded(5)
+    assert torch.equal(path[0], start)
+    for point, t, before in zip(path[1:], visited, [*visited[1:], 0], strict=True):
+        now, then, noise = level[t], level[before], guess(x, t)
+        spread = eta * ((1 - then) / (1 - now)).sqrt() * (1 - now / then).sqrt()
+        x = then.sqrt() * (x - (1 - now).sqrt() * noise) / now.sqrt()
+        x = x + (1 - then - spread**2).sqrt() * noise
+        if eta > 0:
+            fresh = torch.randn(30, 1, generator=generator, dtype=torch.float64)
+            x = x + spread * fresh
+        assert torch.allclose(point, x, atol=1e-12)
+    sample = ddim_sample(guess, STEPS, start, timesteps, eta, seeded(5))
+    assert torch.equal(sample, path[-1])
+
+
+def test_eta_is_zero_unless_named_and_asks_for_no_generator():
+    guess, start = denoiser(BELL, STEPS), normal(30)
+    path = list(ddim_path(guess, STEPS, start))
+    assert torch.equal(path[-1], ddim_sample(guess, STEPS, start))
+    assert torch.equal(path[-1], list(ddim_path(guess, STEPS, start, eta=0.0))[-1])
+    untouched = seeded(3)
+    ddim_sample(guess, STEPS, start, generator=untouched)
+    assert torch.equal(untouched.get_state(), seeded(3).get_state())
+
+
+@pytest.mark.parametrize("steps", [1, 7, 20])
+def test_eta_one_is_ddpm_on_the_same_draws(steps):
+    """Over jumps as well: the schedule of the visited levels gives the same chain."""
+    strided = STEPS.strided(steps)
+    start, visits = normal(30), STEPS.visits(steps)
+    ddim = ddim_sample(denoiser(BELL, STEPS), STEPS, start, visits, 1.0, seeded(6))
+    ddpm = ddpm_sample(denoiser(BELL, strided), strided, start, seeded(6))
+    assert torch.allclose(ddim, ddpm, atol=1e-11)
+
+
+def test_heun_is_its_rule_in_scaled_coordinates():
+    """In y = x / sqrt(abar) against s, the noise-to-signal ratio: dy/ds = guess."""
+    guess, visits = denoiser(BELL, STEPS), [20, 13, 7, 2, 0]
+    signal, ratio = STEPS.signal(visits), STEPS.noise(visits) / STEPS.signal(visits)
+    y = normal(30) / signal[0]
+    for k, (t, previous) in enumerate(zip(visits, visits[1:])):
+        step = ratio[k + 1] - ratio[k]
+        first = guess(signal[k] * y, t)
+        second = first
+        if previous > 0:
+            second = guess(signal[k + 1] * (y + step * first), previous)
+        y = y + step * (first + second) / 2
+    sample = heun_sample(guess, STEPS, normal(30), torch.tensor(visits[:-1]))
+    assert torch.allclose(sample, y, atol=1e-12)
+
+
+def test_heun_is_ddim_at_one_step():
+    guess, one = denoiser(BELL, STEPS), STEPS.visits(1)
+    single = heun_sample(guess, STEPS, normal(30), one)
+    assert torch.equal(single, ddim_sample(guess, STEPS, normal(30), one))
+    assert not torch.allclose(
+        heun_sample(guess, STEPS, normal(30)), ddim_sample(guess, STEPS, normal(30))
     )
-    assert torch.equal(first, again)
-    assert not torch.equal(first, other)
+
+
+def test_halved_steps_halve_the_error_of_ddim_and_quarter_that_of_heun():
+    """On a bell the flow keeps each point's distance in standard deviations.
+
+    The first beta is small, or the last step, which is Euler's, would tell in the end.
+    """
+    schedule, start = linear_schedule(960, 1e-5, 0.02), normal(50)
+    guess, level = denoiser(BELL, schedule), schedule.alpha_bar(960)
+    deviations = (start - 1.5 * level.sqrt()) / (0.5 * level + 1 - level).sqrt()
+    right = 1.5 + math.sqrt(0.5) * deviations
+
+    def errors(sampler):
+        ends = (
+            sampler(guess, schedule, start, schedule.visits(steps))
+            for steps in (20, 40, 80, 160)
+        )
+        return torch.stack([(end - right).abs().mean() for end in ends])
+
+    for sampler, order in ((ddim_sample, 1), (heun_sample, 2)):
+        error = errors(sampler)
+        assert ((error[:-1] / error[1:]).log2() - order).abs().max() < 0.1
+    assert errors(heun_sample)[0] < errors(ddim_sample)[-1]
 
 
 @pytest.mark.parametrize("variance", ["beta", "beta_tilde"])
@@ -143,7 +242,7 @@ def test_without_noise_the_samples_collapse():
     assert abs(x - schedule.signal(1000)) < 1e-12
 
 
-def test_the_denoiser_is_told_every_timestep_once():
+def test_the_denoiser_is_told_every_timestep():
     asked = []
 
     def guess(x, t):
@@ -152,6 +251,16 @@ def test_the_denoiser_is_told_every_timestep_once():
 
     ddpm_sample(guess, STEPS, normal(2), seeded())
     assert asked == list(range(20, 0, -1))
+    for sampler, right in (
+        (ddim_sample, [16, 11, 6, 1]),
+        (heun_sample, [16, 11, 11, 6, 6, 1, 1]),
+    ):
+        asked.clear()
+        sampler(guess, STEPS, normal(2), STEPS.visits(4, "leading"))
+        assert asked == right
+        asked.clear()
+        sampler(guess, STEPS, normal(2))
+        assert sorted(set(asked)) == list(range(1, 21))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
@@ -160,6 +269,12 @@ def test_samples_keep_the_dtype_of_the_start(dtype):
     sample = ddpm_sample(denoiser(BELL, STEPS), STEPS, start, seeded())
     assert sample.dtype == dtype
     assert abs(sample.float().mean() - 1.5) < 0.3
+    for sample in (
+        ddim_sample(denoiser(BELL, STEPS), STEPS, start, None, 1.0, seeded()),
+        heun_sample(denoiser(BELL, STEPS), STEPS, start),
+    ):
+        assert sample.dtype == dtype
+        assert abs(sample.float().mean() - 1.5) < 0.3
     walk = langevin_sample(BELL.score, start, 0.1, 50, seeded())
     assert walk.dtype == dtype
     assert abs(walk.float().mean() - 1.5) < 0.3
@@ -170,6 +285,8 @@ def test_samples_carry_no_gradient():
     assert not ddpm_sample(
         lambda x, t: slope * x, STEPS, normal(2), seeded()
     ).requires_grad
+    for sampler in (ddim_sample, heun_sample):
+        assert not sampler(lambda x, t: slope * x, STEPS, normal(2)).requires_grad
     assert not langevin_sample(
         lambda x: -slope * x, normal(2), 0.1, 3, seeded()
     ).requires_grad
@@ -178,7 +295,10 @@ def test_samples_carry_no_gradient():
 def test_a_path_leaves_its_callers_gradients_alone():
     guess, modes = denoiser(BELL, STEPS), []
     with torch.enable_grad():
-        paths = [ddpm_path(guess, STEPS, normal(2), seeded()) for _ in range(2)]
+        paths = [
+            ddpm_path(guess, STEPS, normal(2), seeded()),
+            ddim_path(guess, STEPS, normal(2)),
+        ]
         for _ in zip(*paths, strict=True):
             modes.append(torch.is_grad_enabled())
         del paths
@@ -206,13 +326,21 @@ def test_langevin_settles_at_its_own_variance():
 def test_a_description_shows_a_bar(capsys):
     guess = denoiser(BELL, STEPS)
     ddpm_sample(guess, STEPS, normal(2), seeded(), description="backwards")
+    ddim_sample(guess, STEPS, normal(2), STEPS.visits(5), description="leaping")
+    heun_sample(guess, STEPS, normal(2), STEPS.visits(4), description="averaging")
     langevin_sample(BELL.score, normal(2), 0.1, 3, seeded(), description="walking")
     shown = capsys.readouterr()
     assert "backwards: 100%" in shown.err
     assert "20/20" in shown.err
+    assert "leaping: 100%" in shown.err
+    assert "5/5" in shown.err
+    assert "averaging: 100%" in shown.err
+    assert "4/4" in shown.err
     assert "walking: 100%" in shown.err
     assert shown.out == ""
     ddpm_sample(guess, STEPS, normal(2), seeded())
+    ddim_sample(guess, STEPS, normal(2))
+    heun_sample(guess, STEPS, normal(2))
     langevin_sample(BELL.score, normal(2), 0.1, 3, seeded())
     assert capsys.readouterr().err == ""
 
@@ -225,6 +353,20 @@ def test_bad_input_is_named():
         ddpm_sample(lambda x, t: x[:, 0], STEPS, start, seeded())
     with pytest.raises(ValueError, match=r"^predicted_noise = \[nan, nan, nan\]: ev"):
         ddpm_sample(lambda x, t: math.nan * x, STEPS, start, seeded())
+    guess = denoiser(BELL, STEPS)
+    with pytest.raises(ValueError, match="^generator = None: eta = 0.5 needs a sou"):
+        ddim_sample(guess, STEPS, start, eta=0.5)
+    with pytest.raises(ValueError, match=r"^eta = 1.5: must lie in \[0, 1\]$"):
+        ddim_sample(guess, STEPS, start, None, 1.5, seeded())
+    for sampler in (ddim_sample, heun_sample):
+        with pytest.raises(ValueError, match=r"^timesteps has shape \(0,\): it must b"):
+            sampler(guess, STEPS, start, torch.tensor([]).long())
+        with pytest.raises(ValueError, match=r"^timesteps has shape \(1, 2\): it must"):
+            sampler(guess, STEPS, start, torch.tensor([[2, 1]]))
+        with pytest.raises(ValueError, match="^previous = 2: must be below t = 1$"):
+            sampler(guess, STEPS, start, torch.tensor([1, 2]))
+        with pytest.raises(ValueError, match="^t = 21: timesteps run from 0 to 20$"):
+            sampler(lambda x, t: x, STEPS, start, torch.tensor([21]))
     with pytest.raises(ValueError, match="^steps = 0: must be a whole number, 1 or"):
         langevin_sample(BELL.score, start, 0.1, 0, seeded())
     with pytest.raises(ValueError, match="^step_size = -0.1: every entry must be > 0"):

@@ -86,6 +86,33 @@ def test_a_stride_of_every_step_is_the_schedule():
     assert torch.allclose(every.beta(t), schedule.beta(t), rtol=1e-11)
 
 
+@pytest.mark.parametrize("spacing", ["trailing", "leading"])
+@given(st.integers(1, 60), st.data())
+def test_visits_go_down_in_even_strides(spacing, length, data):
+    steps = data.draw(st.integers(1, length))
+    visits = linear_schedule(length).visits(steps, spacing)
+    assert visits.shape == (steps,)
+    assert visits.dtype == torch.int64
+    stops = torch.cat([visits, torch.zeros(1).long()])
+    stride = length // steps
+    if spacing == "trailing":
+        assert stops[0] == length
+        assert set((-stops.diff()).tolist()) <= {stride, stride + 1}
+    else:
+        assert stops[-2] == 1
+        assert set((-visits.diff()).tolist()) <= {stride}
+
+
+def test_visits_by_hand():
+    schedule = linear_schedule(10)
+    assert schedule.visits(4).tolist() == [10, 8, 5, 2]
+    assert schedule.visits(4, "leading").tolist() == [7, 5, 3, 1]
+    assert schedule.visits(3, "leading").tolist() == [7, 4, 1]
+    assert schedule.visits(1, "leading").tolist() == [1]
+    for spacing in ("trailing", "leading"):
+        assert schedule.visits(10, spacing).tolist() == list(range(10, 0, -1))
+
+
 def test_a_jump_over_several_steps_is_not_the_last_beta():
     schedule = linear_schedule(1000)
     jump = schedule.strided(10).beta(10)
@@ -262,6 +289,18 @@ def test_float32_ends_where_float64_does_but_for_its_digits():
         (
             lambda: linear_schedule(10).strided(11),
             "steps = 11: must be a whole number, 1..10",
+        ),
+        (
+            lambda: linear_schedule(10).visits(0),
+            "steps = 0: must be a whole number, 1..10",
+        ),
+        (
+            lambda: linear_schedule(10).visits(11, "leading"),
+            "steps = 11: must be a whole number, 1..10",
+        ),
+        (
+            lambda: linear_schedule(10).visits(5, "linspace"),
+            "spacing = 'linspace': must be one of trailing, leading",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""One step each: the forward jump, the reverse step, the Langevin step, conversions.
+"""One step each: forward jump, reverse steps, Langevin step, guidance, conversions.
 
 ``schedule`` and ``t`` name the noise level: ``t`` is an int in 1..T, or an integer
 tensor of shape (B,) with one timestep for each of the B examples in a batch of shape
@@ -95,6 +95,70 @@ def ddpm_step(
     return mean + _per_example(added.sqrt(), x) * noise
 
 
+def ddim_step(
+    schedule: Schedule,
+    x: Tensor,
+    t,
+    previous,
+    predicted_noise: Tensor,
+    noise: Tensor | None = None,
+    eta: float = 0.0,
+) -> Tensor:
+    """One step from level t down to ``previous`` (Song, Meng, Ermon, 2021, eq. 12).
+
+    Estimates the clean point, then mixes it with the same noise guess at the lower
+    level. ``previous`` is below t, 0 included: there the clean estimate is returned.
+    ``eta`` in [0, 1] scales the SD of the fresh ``noise``, which only eta > 0 needs:
+    0 is deterministic, 1 has the variance beta-tilde of DDPM for the same jump.
+    """
+    x, predicted_noise = _points(x=x, predicted_noise=predicted_noise)
+    _check_eta(eta, noise)
+    # On a long schedule alpha-bar may round to 0: nothing of the clean point is left.
+    high = _check.alpha_bar_level(schedule.alpha_bar(t))
+    low = schedule.alpha_bar(previous)
+    clean = (x - _per_example((1 - high).sqrt(), x) * predicted_noise) / _per_example(
+        high.sqrt(), x
+    )
+    signal = _per_example(low.sqrt(), x)
+    if not (torch.as_tensor(previous) < torch.as_tensor(t)).all():
+        raise ValueError(f"previous = {previous}: must be below t = {t}")
+    # A ratio of alpha-bars, not one beta: the jump may be over several steps.
+    spread = eta * ((1 - low) / (1 - high) * (1 - high / low)).sqrt()
+    rest = (1 - low - spread.square()).clamp(min=0).sqrt()
+    mixed = signal * clean + _per_example(rest, x) * predicted_noise
+    if eta == 0:
+        return mixed
+    (noise,) = _points(noise=noise)
+    _check.same_shape("noise", noise, "x", x)
+    return mixed + _per_example(spread, x) * noise
+
+
+def _check_eta(eta: float, noise: Tensor | None) -> None:
+    if not 0 <= eta <= 1:
+        raise ValueError(f"eta = {eta}: must lie in [0, 1]")
+    if eta > 0 and noise is None:
+        raise ValueError(f"noise = None: eta = {eta} needs fresh noise")
+
+
+def guided_noise(unconditional: Tensor, conditional: Tensor, scale: float) -> Tensor:
+    """Classifier-free guidance: unconditional + scale (conditional - unconditional).
+
+    Both guesses have one shape. Scale 0 ignores the condition, scale 1 is the plain
+    conditional guess, more exaggerates it. Ho and Salimans, 2022, write 1 + w for the
+    scale: see ``scale_from_extra``.
+    """
+    unconditional, conditional = _points(
+        unconditional=unconditional, conditional=conditional
+    )
+    scale = _check.finite("scale", scale).to(conditional.dtype)
+    return unconditional + scale * (conditional - unconditional)
+
+
+def scale_from_extra(extra: float) -> float:
+    """The scale 1 + w for an extra weight w, by which w = 0 is no guidance."""
+    return 1 + extra
+
+
 def langevin_step(x: Tensor, score: Tensor, step_size: float, noise: Tensor) -> Tensor:
     """Unadjusted Langevin step: x + step_size score + sqrt(2 step_size) noise.
 
@@ -136,3 +200,29 @@ def noise_from_score(alpha_bar, score: Tensor) -> Tensor:
     """Noise guess: -sqrt(1 - abar) score; 0 < abar < 1."""
     score = _check.finite("score", score)
     return -(1 - _check.noisy_level(alpha_bar)).sqrt().to(score.dtype) * score
+
+
+def velocity(alpha_bar, noise: Tensor, clean: Tensor) -> Tensor:
+    """The target v = sqrt(abar) noise - sqrt(1 - abar) clean; 0 < abar <= 1.
+
+    Salimans and Ho, 2022. With x_t = sqrt(abar) clean + sqrt(1 - abar) noise the pair
+    (x_t, v) is the pair (clean, noise), turned by an angle.
+    """
+    noise, clean = _points(noise=noise, clean=clean)
+    level = _check.alpha_bar_level(alpha_bar)
+    signal, spread = level.sqrt().to(noise.dtype), (1 - level).sqrt().to(noise.dtype)
+    return signal * noise - spread * clean
+
+
+def noise_from_velocity(x: Tensor, alpha_bar, v: Tensor) -> Tensor:
+    """Noise in x_t: sqrt(1 - abar) x_t + sqrt(abar) v; 0 < abar <= 1."""
+    x, v = _points(x=x, v=v)
+    level = _check.alpha_bar_level(alpha_bar)
+    return (1 - level).sqrt().to(x.dtype) * x + level.sqrt().to(x.dtype) * v
+
+
+def clean_from_velocity(x: Tensor, alpha_bar, v: Tensor) -> Tensor:
+    """Clean point behind x_t: sqrt(abar) x_t - sqrt(1 - abar) v; 0 < abar <= 1."""
+    x, v = _points(x=x, v=v)
+    level = _check.alpha_bar_level(alpha_bar)
+    return level.sqrt().to(x.dtype) * x - (1 - level).sqrt().to(x.dtype) * v

@@ -134,9 +134,22 @@ class Schedule:
         not the beta of either end.
         """
         _check.whole("steps", steps, 1, len(self))
-        visited = [round(k * len(self) / steps) for k in range(steps + 1)]
-        logs = self.log_alpha_bar(torch.tensor(visited))
+        visited = torch.cat([torch.zeros(1).long(), self.visits(steps).flip(0)])
+        logs = self.log_alpha_bar(visited)
         return Schedule(-torch.expm1(logs.diff()).to(self._beta.dtype))
+
+    def visits(self, steps: int, spacing: str = "trailing") -> Tensor:
+        """Timesteps that a sampler of ``steps`` steps visits, descending, (steps,).
+
+        "trailing" counts down from T in even parts, so T itself is visited. "leading"
+        counts up from 1 by T // steps, as the first fast samplers did, and stops short
+        of T. Each step goes to the next entry; the last one goes to t = 0.
+        """
+        _check.whole("steps", steps, 1, len(self))
+        _check.choice("spacing", spacing, ("trailing", "leading"))
+        if spacing == "leading":
+            return 1 + torch.arange(steps).flip(0) * (len(self) // steps)
+        return torch.tensor([round(k * len(self) / steps) for k in range(steps, 0, -1)])
 
 
 def linear_schedule(

@@ -130,7 +130,7 @@ def bibliography() -> str:
 def cited_year(key: str) -> int:
     """The year of a bibliography entry."""
     entry = bibliography().split("{" + key + ",")[1].split("\n@")[0]
-    return int(re.search(r"year = \{(\d+)\}", entry)[1])
+    return int(re.search(r"year\s*=\s*\{(\d+)\}", entry)[1])
 
 
 def printed(chapter: str, cell_id: str) -> str:
