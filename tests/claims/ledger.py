@@ -2,6 +2,7 @@
 
 import ast
 import csv
+import json
 import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal
@@ -133,12 +134,16 @@ def cited_year(key: str) -> int:
     return int(re.search(r"year\s*=\s*\{(\d+)\}", entry)[1])
 
 
-def printed(chapter: str, cell_id: str) -> str:
-    """What a stored cell of a chapter printed, and the names of what it showed."""
+def _outputs(chapter: str, cell_id: str) -> list[nbformat.NotebookNode]:
     notebook = nbformat.read(ROOT / "chapters" / f"{chapter}.ipynb", as_version=4)
     [cell] = [cell for cell in notebook.cells if cell.id == cell_id]
+    return cell.outputs
+
+
+def printed(chapter: str, cell_id: str) -> str:
+    """What a stored cell of a chapter printed, and the names of what it showed."""
     texts = []
-    for output in cell.outputs:
+    for output in _outputs(chapter, cell_id):
         if output.get("name") == "stdout":
             texts.append(output.text)
         elif "data" in output:
@@ -148,9 +153,21 @@ def printed(chapter: str, cell_id: str) -> str:
 
 def printed_numbers(chapter: str, cell_id: str, label: str) -> list[float]:
     """The numbers after the label in the one printed line that begins with it."""
-    lines = printed(chapter, cell_id).splitlines()
+    return numbers_after(label, printed(chapter, cell_id))
+
+
+def numbers_after(label: str, text: str) -> list[float]:
+    """The same for a text: part of what a cell printed."""
+    lines = text.splitlines()
     [rest] = [
         line.removeprefix(label) for line in lines if line.startswith(label + " ")
     ]
     found = re.findall(r"[-+]?\d+(?:,\d{3})*(?:\.\d+)?", rest)
     return [float(number.replace(",", "")) for number in found]
+
+
+def readouts(chapter: str, cell_id: str) -> str:
+    """What the stored explorer of a cell says at each of its stops, a line each."""
+    [html] = [output.data["text/html"] for output in _outputs(chapter, cell_id)]
+    stored = re.search(r'<script type="application/json">(.*?)</script>', html)[1]
+    return "\n".join(json.loads(stored)["readouts"])

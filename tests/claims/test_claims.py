@@ -75,6 +75,10 @@ def changed(tmp_path):
         ("ae.pp.box", "420.656537413", "420.656537414"),
         ("dlm.law.neglogbias", "0.988211249987", "0.988211249988"),
         ("vae.b0.1.klavg", "7.45", "7.46"),
+        ("cfg.dispute.tilt", "0.015358931169", "0.015358931168"),
+        ("ddim.law.rotation", "0.691718031533", "0.691718031534"),
+        ("sc.law.peaks", "23", "24"),
+        ("cfg.toy.w5", "0.0013", "0.0014"),
     ],
 )
 def test_a_digit_changed_in_the_file_is_noticed(changed, row_id, old, new):
@@ -151,6 +155,11 @@ def test_two_recomputations_of_one_row_are_named(monkeypatch):
         ("dlm.law.neglogbias", "0.6", "0.7"),
         ("ae.random.bad4", "variational", "plain"),
         ("vae.b0.1.klavg", "0.1", "1"),
+        ("cfg.dispute.tilt", "scale=3.0", "scale=2.0"),
+        ("ddim.law.rotation", "50.0", "49.0"),
+        ("sc.law.peaks", "60.0", "45.0"),
+        ("ddim.toy.ddim50", "steps=50", "steps=25"),
+        ("den.demo.abar095", "0.95", "0.9"),
     ],
 )
 def test_inputs_reach_the_recomputation(row_id, old, new):
@@ -166,6 +175,10 @@ def test_inputs_reach_the_recomputation(row_id, old, new):
         ("ae.random.bad65", "autoencoder", "1,340", "1,341"),
         ("vae.demo.12faces", "vae", "36 pictures", "33 pictures"),
         ("abl.cond.mse.mean", "time_conditioning", "0.42971", "0.42972"),
+        ("ddim.toy.ddim50", "ddim", "0.8840", "0.8841"),
+        ("ddim.toy.n400", "ddim", "of 2,000 starts", "of 2,001 starts"),
+        ("den.demo.abar095", "denoiser", "143 lie on", "144 lie on"),
+        ("cfg.toy.w5", "guidance", "0.0013", "0.0014"),
     ],
 )
 def test_a_number_changed_in_a_chapter_is_noticed(

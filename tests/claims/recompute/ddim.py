@@ -1,5 +1,6 @@
 """Claims about deterministic jumps: where they land, what they keep, what they lose."""
 
+import re
 from functools import partial
 
 import torch
@@ -10,7 +11,7 @@ from genaudit.mixture import GaussianMixture
 from genaudit.process import clean_from_noise, ddim_step, forward_jump
 from genaudit.sampler import ddim_path, ddim_sample
 from genaudit.schedule import Schedule, linear_schedule
-from tests.claims.ledger import cited_year, recomputes
+from tests.claims.ledger import cited_year, printed_numbers, readouts, recomputes
 from tests.claims.recompute.cases import schedules, seeded, uniform
 from tests.claims.recompute.denoiser import passing
 
@@ -33,6 +34,41 @@ def jump_to_the_clean_end(x, alpha_bar, noise_guess):
 @recomputes("ddim.toy.370")
 def percentage(hits, points):
     return 100 * hits / points
+
+
+def compared(sampler: str, steps: int) -> list[float]:
+    """Calls, hits, covered parts, spread, same part: a line of the chapter's table."""
+    return printed_numbers("ddim", "comparison-audit", f"{sampler}, {steps} even")
+
+
+@recomputes("rev.toy.hit*", "ddim.toy.ddpm*", "ddim.toy.ddim*")
+def share_of_hits(sampler, steps):
+    return compared(sampler, steps)[1]
+
+
+@recomputes("ddim.toy.ten")
+def share_of_hits_of_both(steps):
+    return compared("DDPM", steps)[1], compared("DDIM", steps)[1]
+
+
+@recomputes("rev.toy.parts55", "rev.toy.steps100")
+def parts_and_calls(sampler, steps):
+    calls, _, parts, *_ = compared(sampler, steps)
+    return {"parts55": parts, "steps100": calls}
+
+
+@recomputes("rev.pp.nonoise", "rev.toy.parts1")
+def chain_without_noise():
+    """Hits, covered parts and spread; the parts alone."""
+    label = "DDPM with its noise turned off,"
+    _, *silent = printed_numbers("ddim", "comparison-audit", label)
+    return {"nonoise": tuple(silent), "parts1": silent[1]}
+
+
+@recomputes("rev.toy.n3000", "ddim.toy.n400")
+def points_in_each_run():
+    [starts] = set(re.findall(r"of ([\d,]+) starts", readouts("ddim", "path-explorer")))
+    return int(starts.replace(",", ""))
 
 
 @recomputes("ddim.fact.song")

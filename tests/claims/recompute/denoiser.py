@@ -1,9 +1,11 @@
 """Claims about the guess of the noise: its targets, its best value, its weight."""
 
+import re
 from collections.abc import Iterator
 
 import torch
 from torch import Tensor
+from torch.distributions import MultivariateNormal, kl_divergence
 
 from genaudit.divergence import kl_gaussian
 from genaudit.mixture import GaussianMixture
@@ -18,8 +20,8 @@ from genaudit.process import (
     velocity,
 )
 from genaudit.schedule import Schedule, linear_schedule
-from tests.claims.ledger import recomputes
-from tests.claims.recompute.cases import distributions, seeded, uniform
+from tests.claims.ledger import readouts, recomputes
+from tests.claims.recompute.cases import distributions, schedules, seeded, uniform
 
 CLEAN = torch.linspace(-9, 9, 3601, dtype=torch.float64)
 
@@ -85,6 +87,18 @@ def clean_guess_from_static(steps, first, last, mean, variance, radius):
     return at_one - at_zero, flower().clean_mean(circle, level).norm(dim=1).max()
 
 
+@recomputes("den.demo.*")
+def guesses_on_the_flower(alpha_bar):
+    """How many guesses there are; how many hit; how many do when all are turned."""
+    found = re.findall(
+        rf"level {float(alpha_bar):g}: .* of (\d+) flower guesses (\d+) lie on the "
+        r"flower, (\d+) after a turn",
+        readouts("denoiser", "guess-explorer"),
+    )
+    [counts] = set(found)
+    return tuple(map(int, counts))
+
+
 @recomputes("den.law.convert")
 def round_trips(cases, seed):
     """Clean to noise and back, noise to clean and back, both through velocity."""
@@ -101,7 +115,7 @@ def round_trips(cases, seed):
     )
 
 
-@recomputes("den.law.condmean")
+@recomputes("den.law.condmean", "rev4.law.eps-optimum")
 def best_guess(cases, seed, shift):
     """Against an integral; what a shifted guess costs; the clean point it implies."""
     noise_errors, cost_errors, clean_errors = [], [], []
@@ -126,7 +140,7 @@ def bound_weights(schedule: Schedule) -> Tensor:
     return kl_gaussian(one, schedule.beta(t), other, schedule.beta(t))
 
 
-@recomputes("den.dispute.weights")
+@recomputes("den.dispute.weights", "r.ddpm.notbound")
 def first_and_last_weight(steps, first, last):
     weights = bound_weights(linear_schedule(steps, first, last))
     return weights[0], weights[-1], weights.max() / weights.min()
@@ -145,3 +159,22 @@ def formula_of_the_weights(steps, first, last):
         later.max() / later.min(),
         t[weights.argmin()],
     )
+
+
+@recomputes("r.ddpm.norm")
+def divergence_against_squared_norm(cases, steps, size, seed):
+    """The divergence of two steps in all coordinates at once, and the weighted sum."""
+    generator, errors = seeded(seed), []
+    for schedule in schedules(generator, cases, steps):
+        x, guess, other = 4 * uniform(generator, 3, size) - 2
+        beta, alpha = schedule.beta(steps), schedule.alpha(steps)
+        weight = beta / (2 * alpha * (1 - schedule.alpha_bar(steps)))
+        one, two = (
+            MultivariateNormal(
+                ddpm_mean(schedule, x, steps, noise), beta * torch.eye(size).double()
+            )
+            for noise in (guess, other)
+        )
+        squared_norm = (guess - other).square().sum()
+        errors.append((kl_divergence(one, two) - weight * squared_norm).abs())
+    return max(errors)

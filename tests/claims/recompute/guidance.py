@@ -15,7 +15,7 @@ from genaudit.process import (
 )
 from genaudit.sampler import ddim_sample
 from genaudit.schedule import Schedule, linear_schedule
-from tests.claims.ledger import cited_year, recomputes
+from tests.claims.ledger import cited_year, numbers_after, printed, recomputes
 from tests.claims.recompute.cases import seeded, uniform
 from tests.claims.recompute.denoiser import mixtures
 
@@ -45,6 +45,32 @@ def extra_weight_and_scale(cases, seed):
         (guided_noise(u, c, scale_from_extra(0)) - c).abs().max(),
         (guided_noise(u, c, scale_from_extra(-1)) - u).abs().max(),
     )
+
+
+@recomputes("str.law.cfg0")
+def no_extra_weight(cases, seed):
+    u, c = 4 * uniform(seeded(seed), 2, cases) - 2
+    return (guided_noise(u, c, scale_from_extra(0)) - c).abs().max()
+
+
+def petals_at(scale: int) -> list[float]:
+    """Share on the class, its parts that are hit, shares on its inner and outer ring.
+
+    The chapter prints the petals first, then a blank line, then the other class.
+    """
+    table, *_ = printed("guidance", "sweep-audit").split("\n\n")
+    assert table.startswith("petals, scale")
+    return numbers_after(f"{scale}", table)
+
+
+@recomputes("cfg.toy.w*")
+def guided_to_the_petals(scale):
+    return tuple(petals_at(scale))
+
+
+@recomputes("cfg.pp.lamps")
+def rings_at_two_scales(before, after):
+    return *petals_at(before)[2:], *petals_at(after)[2:]
 
 
 @recomputes("cfg.law.bayes")

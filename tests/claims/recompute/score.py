@@ -116,7 +116,7 @@ def summits_of_the_flower(steps, first, last, visited, rounds, apart):
     return tuple(found)
 
 
-@recomputes("sc.law.mixture")
+@recomputes("sc.law.mixture", "rev4.law.mixscore")
 def weighted_component_scores(cases, seed):
     """Against autograd; against the distance to the mean of the centres, over v."""
     by_slope, by_centres = [], []
@@ -132,7 +132,7 @@ def weighted_component_scores(cases, seed):
     return max(by_slope), max(by_centres)
 
 
-@recomputes("sc.law.epsscore")
+@recomputes("sc.law.epsscore", "rev4.law.score")
 def expected_noise_turned_round(cases, seed):
     errors = []
     for mixture, level, x in mixtures(cases, seed):
