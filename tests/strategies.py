@@ -1,4 +1,4 @@
-"""What the property tests draw from, and the one setting they share."""
+"""What the tests draw from, and the one setting that property tests share."""
 
 import torch
 from hypothesis import Phase, settings
@@ -21,6 +21,11 @@ settings.load_profile("laws")
 def exact(values) -> torch.Tensor:
     """The values in float64, whatever the default dtype is."""
     return torch.tensor(values, dtype=torch.float64)
+
+
+def seeded(seed: int = 0) -> torch.Generator:
+    """A generator of its own, so that no test disturbs another."""
+    return torch.Generator().manual_seed(seed)
 
 
 def numbers(low: float, high: float):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from scipy import integrate, stats
+from strategies import seeded
 from torch import nn
 
 from genaudit import ablation
@@ -29,19 +30,6 @@ from genaudit.ablation import (
 )
 
 SCHEDULE = protocol_schedule()
-
-
-def seeded(seed):
-    return torch.Generator().manual_seed(seed)
-
-
-@pytest.fixture(params=[torch.float32, torch.float64])
-def usual_dtype(request):
-    """Each test once under either default dtype: the protocol must not feel it."""
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(request.param)
-    yield request.param
-    torch.set_default_dtype(before)
 
 
 def plain_network(seed):

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from scipy import stats
 from scipy.special import expit
-from strategies import exact, numbers
+from strategies import exact, numbers, seeded
 
 from genaudit.faces import (
     PIXELS,
@@ -25,10 +25,6 @@ from genaudit.faces import (
 
 SIZE_STEP, SMILE_STEP = 0.4 / 80, 2 / 80
 CENTRES = -0.95 + 0.1 * np.arange(20)  # of pixels, in half-widths of the picture
-
-
-def seeded(seed):
-    return torch.Generator().manual_seed(seed)
 
 
 def evenly(low, high, count):
@@ -60,14 +56,6 @@ def plain_face(size, smile):
             light = inside(size - math.hypot(right, up)) * inside(to_eye - 0.15 * size)
             pixels.append(light * (1 - mouth))
     return exact(pixels)
-
-
-@pytest.fixture(params=[torch.float32, torch.float64])
-def usual_dtype(request):
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(request.param)
-    yield request.param
-    torch.set_default_dtype(before)
 
 
 @pytest.mark.parametrize(

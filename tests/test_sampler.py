@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from strategies import exact
+from strategies import exact, seeded
 
 from genaudit.mixture import GaussianMixture
 from genaudit.process import forward_jump, noise_from_clean
@@ -19,10 +19,6 @@ from genaudit.sampler import (
 from genaudit.schedule import linear_schedule
 
 STEPS = linear_schedule(20, 0.01, 0.3)
-
-
-def seeded(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def normal(count, seed=1):

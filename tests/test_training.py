@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 from scipy.special import expit, log_expit
-from strategies import exact
+from strategies import exact, seeded
 from torch import nn
 
 from genaudit.divergence import gan_value
@@ -18,10 +18,6 @@ from genaudit.training import (
     progress,
     train_gan,
 )
-
-
-def seeded(seed):
-    return torch.Generator().manual_seed(seed)
 
 
 def test_fit_is_adam_with_its_usual_numbers():

@@ -190,7 +190,8 @@ def exact_reverse(forward: Sequence[Tensor], data) -> list[Tensor]:
 def independent_tokens(step: Tensor, vocabulary: int, length: int) -> Tensor:
     """Replace each row of a reverse matrix by the product of its token marginals.
 
-    The closest that a network can come which draws all tokens of one step at once.
+    Among products this one has the smallest KL from each row, and so the best ELBO of
+    a model that draws all tokens of a step at once. (Not the best likelihood.)
     """
     texts = all_texts(vocabulary, length)
     step = _check.probabilities("step", step)

@@ -83,9 +83,8 @@ class GaussianMixture:
         """Gradient of the log density: component scores averaged by responsibility."""
         x = _check.finite("x", x)
         offset, variance, log_joint = self._at(x, alpha_bar)
-        component_scores = -offset / variance[..., None]
-        score = (log_joint.softmax(-1)[..., None] * component_scores).sum(-2)
-        return score.to(x.dtype)
+        pull = log_joint.softmax(-1) / variance
+        return -(pull[..., None, :] @ offset)[..., 0, :].to(x.dtype)
 
     def noise_mean(self, x, alpha_bar) -> Tensor:
         """E[eps | x_t]: the best guess of the noise under squared error, shape of x."""

@@ -7,28 +7,25 @@ from genaudit import _check
 from genaudit.divergence import kl_gaussian
 from genaudit.training import fit, mlp
 
-BATCH, LEARNING_RATE = 128, 0.002
+HIDDEN, BATCH, LEARNING_RATE = 64, 128, 0.002
 
 
 class Vae(nn.Module):
-    """Encoder, decoder, and a Gaussian decoder noise of fixed variance.
+    """Encoder and decoder of one hidden layer each, and a fixed decoder variance.
 
     The prior of the code is N(0, I), the decoder's law N(decode(z), noise_variance I).
 
     Args:
         pixels: numbers in a picture.
         codes: numbers in a code.
-        hidden: width of the one hidden layer of the encoder and of the decoder.
         noise_variance: variance of each pixel around the decoder's output, > 0.
     """
 
-    def __init__(
-        self, pixels: int, codes: int, hidden: int = 64, noise_variance: float = 0.0625
-    ):
+    def __init__(self, pixels: int, codes: int, noise_variance: float = 0.0625):
         super().__init__()
         _check.positive("noise_variance", noise_variance)
-        self.encoder = mlp(pixels, hidden, 2 * codes)
-        self.decode = mlp(codes, hidden, pixels)
+        self.encoder = mlp(pixels, HIDDEN, 2 * codes)
+        self.decode = mlp(codes, HIDDEN, pixels)
         self.noise_variance = noise_variance
 
     def encode(self, pictures: Tensor) -> tuple[Tensor, Tensor]:
@@ -46,9 +43,12 @@ class Vae(nn.Module):
         Returns:
             The squared error over twice the noise variance, summed over pixels, (B,):
             -log p(x | z) without its constant pixels/2 log(2 pi noise_variance). And
-            KL(q(z | x) || N(0, 1)) of each code entry, (B, codes).
+            KL(q(z | x) || N(0, 1)) of each code entry, (B, codes). ValueError for noise
+            of another shape.
         """
         mean, variance = self.encode(pictures)
+        # Noise that broadcast would move all entries of a code together.
+        _check.same_shape("noise", noise, "the code", mean)
         rebuilt = self.decode(mean + variance.sqrt() * noise)
         error = (rebuilt - pictures).square().sum(1) / (2 * self.noise_variance)
         return error, kl_gaussian(mean, variance)
