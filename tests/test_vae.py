@@ -160,7 +160,8 @@ def test_single_precision_stays_single():
     assert (flat(vae) - plain_training(pictures, 1.0, 3, 2, 10)).abs().max() < 1e-4
     error, kl = vae.loss_terms(pictures, torch.zeros(200, 2))
     assert error.dtype == kl.dtype == torch.float32
-    exact_error, _ = vae.double().loss_terms(pictures.double(), torch.zeros(200, 2).double())
+    noise = torch.zeros(200, 2, dtype=torch.float64)
+    exact_error, _ = vae.double().loss_terms(pictures.double(), noise)
     assert torch.allclose(error.double(), exact_error, rtol=1e-5)
 
 
