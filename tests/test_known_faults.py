@@ -19,6 +19,7 @@ from torch.distributions import Normal, kl_divergence
 
 from genaudit.divergence import jsd_finite
 from genaudit.latent import FiniteModel, multi_sample_bound
+from genaudit.metrics import bits_per_dimension, coverage, pass_at_k
 from genaudit.mixture import GaussianMixture
 from genaudit.process import (
     clean_from_noise,
@@ -250,3 +251,30 @@ def test_a_divergence_an_outcome_without_mass_and_a_distance():
     middle = (p + q) / 2
     naive = (p * (p / middle).log() + q * (q / middle).log()).sum() / 2
     assert naive.isnan()
+
+
+def test_attempts_drawn_with_replacement():
+    n, c, k = 4, 1, 4
+    assert pass_at_k(n, c, k) == 1  # all four are granted, and one passes
+    faulty = 1 - (1 - c / n) ** k
+    assert abs(faulty - 0.684) < 5e-4
+
+
+def test_balls_without_their_border():
+    """Each point stands twice, so the nearest other one is at distance 0."""
+    real = exact([[0.0], [1.0], [3.0]]).repeat(2, 1)
+    assert coverage(real, real, 1) == 1
+    apart = torch.cdist(real, real)
+    radii = apart.sort().values[:, 1]
+    assert (apart <= radii[:, None]).any(1).double().mean() == 1
+    faulty = (apart < radii[:, None]).any(1).double().mean()
+    assert faulty == 0
+
+
+def test_seven_bits_for_any_range():
+    """8-bit data whose levels are all equally likely: 8 bits, not a choice of units."""
+    for low, high, given in [(0, 1, 7), (-1, 1, 8)]:
+        log_density = -exact(high - low).log()
+        assert abs(bits_per_dimension(log_density, 1, (high - low) / 256) - 8) < 1e-15
+        faulty = -log_density / math.log(2) + 7
+        assert abs(faulty - given) < 1e-15

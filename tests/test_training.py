@@ -4,8 +4,10 @@ import math
 
 import pytest
 import torch
+from hypothesis import example, given
+from hypothesis import strategies as st
 from scipy.special import expit, log_expit
-from strategies import exact, seeded
+from strategies import exact, numbers, seeded
 from torch import nn
 
 from genaudit.divergence import gan_value
@@ -45,6 +47,32 @@ def test_fit_takes_a_modules_parameters():
     before = line.weight.item()
     fit(lambda: line(torch.ones(1, 1)).square().sum(), line.parameters(), 1, 0.01)
     assert abs(line.weight.item() - before) > 0.005
+
+
+@given(numbers(0, 1), st.integers(1, 12))
+@example(0.0, 5)
+@example(0.4, 10)
+@example(1.0, 4)
+def test_the_rate_falls_in_a_straight_line_over_the_last_share(decay, updates):
+    # Under a slope that never changes each of Adam's steps is as long as its rate.
+    weight, path = exact([0.0]).requires_grad_(), []
+
+    def loss():
+        path.append(weight.item())
+        return weight.sum()
+
+    fit(loss, [weight], updates, 0.25, decay=decay)
+    rates = -exact([*path, weight.item()]).diff()
+    for rate, left in zip(rates, range(updates, 0, -1), strict=True):
+        share = left / updates
+        right = share / decay if share < decay else 1
+        assert abs(rate - 0.25 * right) < 1e-6
+
+
+def test_the_rate_stays_without_a_decay():
+    weight = exact([0.0]).requires_grad_()
+    fit(weight.sum, [weight], 8, 0.25)
+    assert abs(weight.item() + 8 * 0.25) < 1e-6
 
 
 def test_progress_is_silent_without_a_description(capsys):
@@ -192,5 +220,8 @@ def test_bad_input_is_named():
         fit(weight.sum, [weight], 0, 0.1)
     with pytest.raises(ValueError, match="^learning_rate = 0: every entry must be > 0"):
         fit(weight.sum, [weight], 1, 0.0)
+    for decay in (-0.1, 1.1, math.nan):
+        with pytest.raises(ValueError, match=f"^decay = {decay}: it must lie in .0, 1"):
+            fit(weight.sum, [weight], 1, 0.1, decay=decay)
     with pytest.raises(ValueError, match="^updates = 1.5: must be a whole number, 1"):
         train_gan(*draws(1), *players(), 1.5, (0.1, 0.1))

@@ -23,16 +23,23 @@ def fit(
     updates: int,
     learning_rate: float,
     description: str | None = None,
+    decay: float = 0.0,
 ) -> None:
     """Minimise ``loss()`` over ``parameters`` in place with Adam.
 
     ``loss`` draws its own batch on every call and returns a scalar tensor. ``updates``
-    is 1 or more, ``learning_rate`` > 0; otherwise ValueError.
+    is 1 or more, ``learning_rate`` > 0. Over the last ``decay`` of the updates, a share
+    in [0, 1], the rate falls in a straight line to 0. Otherwise ValueError.
     """
     _check.whole("updates", updates, 1)
     _check.positive("learning_rate", learning_rate)
+    if not 0 <= decay <= 1:
+        raise ValueError(f"decay = {decay}: it must lie in [0, 1]")
     optimizer = torch.optim.Adam(parameters, lr=learning_rate, fused=True)
-    for _ in progress(range(updates), description):
+    for update in progress(range(updates), description):
+        left = updates - update
+        if left < decay * updates:
+            optimizer.param_groups[0]["lr"] = learning_rate * left / (decay * updates)
         optimizer.zero_grad()
         loss().backward()
         optimizer.step()

@@ -2,7 +2,9 @@
 
 from tests.claims.recompute import (
     ablation,
+    attention,
     autoencoder,
+    coursework,
     ddim,
     denoiser,
     discrete_diffusion,
@@ -12,16 +14,22 @@ from tests.claims.recompute import (
     gan,
     gaussian_noise,
     guidance,
+    metrics,
+    practice,
     reparameterization,
     reverse,
     sampling,
+    scaling,
     score,
+    structured,
     vae,
 )
 
 __all__ = [
     "ablation",
+    "attention",
     "autoencoder",
+    "coursework",
     "ddim",
     "denoiser",
     "discrete_diffusion",
@@ -31,9 +39,13 @@ __all__ = [
     "gan",
     "gaussian_noise",
     "guidance",
+    "metrics",
+    "practice",
     "reparameterization",
     "reverse",
     "sampling",
+    "scaling",
     "score",
+    "structured",
     "vae",
 ]
