@@ -2,8 +2,9 @@
 
 One room per idea: ``latent``, ``divergence``, ``schedule``, ``mixture``, ``process``,
 ``sampler``, ``training``, ``vae``, ``unet``, ``faces``, ``pattern``, ``discrete``,
-``ablation``, ``metrics``, ``scaling``, ``explore`` and ``report``. Information is in
-nats, timesteps run from 1 to T, and tensors keep the dtype they came with.
+``ablation``, ``metrics``, ``scaling``, ``practice``, ``explore`` and ``report``.
+Information is in nats, timesteps run from 1 to T, and tensors keep the dtype they
+came with.
 """
 
 __version__ = "0.1.0"
