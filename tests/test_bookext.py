@@ -1,5 +1,6 @@
 """What tools/bookext does to a page, and the faults at which the build must stop."""
 
+import csv
 import re
 import shutil
 import subprocess
@@ -7,6 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from docutils import nodes
+
+from tools.bookext.claims import LEDGER, make_section
 
 ROOT = Path(__file__).parents[1]
 
@@ -125,3 +129,25 @@ def test_style_sheet_of_another_version_stops_the_build(tmp_path):
         [sys.executable, "-c", code], cwd=ROOT / "tools", capture_output=True, text=True
     )
     assert "is not of KaTeX" in result.stderr
+
+
+def test_the_ledger_page_has_every_row_under_its_chapter():
+    with LEDGER.open(encoding="utf8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["topic"] == "elbo"]
+    section = make_section("elbo", rows)
+    assert section.next_node(nodes.title).astext() == "The evidence lower bound"
+    items = list(section.findall(nodes.list_item))
+    assert len(items) == len(rows)
+    for item, row in zip(items, rows, strict=True):
+        text = item.astext()
+        assert text.startswith(row["quantity"])
+        assert f": {row['value']} ± {row['tolerance']}" in text or not row["value"]
+        assert text.endswith(f"({row['source']}; {row['how checked']})")
+        links = [link["refuri"] for link in item.findall(nodes.reference)]
+        assert links == [f"references.html#ref-{row['source']}"]
+
+
+def test_a_topic_without_a_chapter_has_no_link():
+    section = make_section("no-such-chapter", [])
+    assert section.next_node(nodes.title).astext() == "No such chapter"
+    assert not list(section.findall(nodes.reference))

@@ -1,17 +1,18 @@
-"""The directive `claims`: the ledger as tables, one for each chapter."""
+"""The directive `claims`: the ledger of claims, under the chapters that use them."""
 
 import csv
+import json
 from pathlib import Path
 
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
-LEDGER = Path(__file__).parents[2] / "tests" / "claims" / "ledger.csv"
-HEADERS = ("Claim", "Value", "Source", "How it is checked")
+ROOT = Path(__file__).parents[2]
+LEDGER = ROOT / "tests" / "claims" / "ledger.csv"
 
 
 class Claims(SphinxDirective):
-    """Every row of the ledger under the title of the chapter that uses it."""
+    """Every row of the ledger, in sections by topic."""
 
     def run(self):
         """Return one section for each topic, in the order of the ledger."""
@@ -20,50 +21,53 @@ class Claims(SphinxDirective):
             rows = list(csv.DictReader(file))
         topics = dict.fromkeys(row["topic"] for row in rows)
         return [
-            self.section(topic, [row for row in rows if row["topic"] == topic])
+            make_section(topic, [row for row in rows if row["topic"] == topic])
             for topic in topics
         ]
 
-    def section(self, topic, rows):
-        """Return a section with the chapter's link and the table of its claims."""
-        words = topic.replace("_", " ").replace("-", " ").capitalize()
-        section = nodes.section(ids=[f"claims-{topic}"], names=[words])
-        section += nodes.title(text=f"{words}: {len(rows)}")
-        if (Path(self.env.srcdir) / "chapters" / f"{topic}.ipynb").exists():
-            link = nodes.reference("", "the chapter", refuri=f"{topic}.html")
-            section += nodes.paragraph("", "Used in ", link, nodes.Text("."))
-        section += make_table([self.cells(row) for row in rows])
-        return section
 
-    def cells(self, row):
-        """Return the four cells of a row, each a list of nodes."""
-        claim = [nodes.Text(row["quantity"])]
-        if row["inputs"]:
-            claim += [nodes.Text("; "), nodes.literal(text=row["inputs"])]
-        if row["note"]:
-            claim += [nodes.Text(". "), nodes.emphasis(text=row["note"])]
-        source = nodes.reference(
-            "", row["source"], refuri=f"references.html#ref-{row['source']}"
-        )
-        within = f" ± {row['tolerance']}" if row["tolerance"] else ""
-        value = nodes.Text(f"{row['value']}{within}" or "in words")
-        return [claim, [value], [source], [nodes.Text(row["how checked"])]]
+def make_section(topic, rows):
+    """Return a section with a link to the topic's chapter and the list of its rows."""
+    title = chapter_title(topic)
+    words = title or topic.replace("-", " ").capitalize()
+    section = nodes.section(ids=[f"claims-{topic}"], names=[f"claims-{topic}"])
+    section += nodes.title(text=words)
+    used = [nodes.Text(f"{len(rows)} claims")]
+    if title:
+        used += [nodes.Text(", used in "), link(title, f"{topic}.html")]
+    section += nodes.paragraph("", "", *used, nodes.Text("."))
+    items = [nodes.list_item("", make_claim(row)) for row in rows]
+    section += nodes.bullet_list("", *items)
+    return section
 
 
-def make_table(rows):
-    """Return a table of the four columns with its header row."""
-    group = nodes.tgroup(cols=len(HEADERS))
-    group += [nodes.colspec(colwidth=width) for width in (45, 20, 12, 23)]
-    titles = [[nodes.Text(title)] for title in HEADERS]
-    group += nodes.thead("", make_row(titles))
-    group += nodes.tbody("", *map(make_row, rows))
-    return nodes.table("", group)
+def make_claim(row):
+    """Return a paragraph: what, its value, for which input, a note, source, check."""
+    parts = [nodes.Text(row["quantity"])]
+    if row["value"]:
+        parts += [nodes.Text(": "), nodes.strong(text=row["value"])]
+        parts += [nodes.Text(f" ± {row['tolerance']}")]
+    if row["inputs"]:
+        parts += [nodes.Text(", for "), nodes.literal(text=row["inputs"])]
+    if row["note"]:
+        parts += [nodes.Text(". "), nodes.emphasis(text=row["note"])]
+    source = link(row["source"], f"references.html#ref-{row['source']}")
+    parts += [nodes.Text(" ("), source, nodes.Text(f"; {row['how checked']})")]
+    return nodes.paragraph("", "", *parts)
 
 
-def make_row(cells):
-    """Return a row whose cells hold one paragraph each."""
-    entries = [nodes.entry("", nodes.paragraph("", "", *cell)) for cell in cells]
-    return nodes.row("", *entries)
+def link(words, address):
+    """Return a link within the book."""
+    return nodes.reference("", words, refuri=address)
+
+
+def chapter_title(topic):
+    """Return the title of the chapter of that name; None if there is none."""
+    path = ROOT / "chapters" / f"{topic}.ipynb"
+    if not path.exists():
+        return None
+    first = json.loads(path.read_text(encoding="utf8"))["cells"][0]
+    return "".join(first["source"]).splitlines()[0].removeprefix("# ")
 
 
 def setup(app):
