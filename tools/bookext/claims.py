@@ -53,7 +53,7 @@ def make_claim(row):
         parts += [nodes.Text(". "), nodes.emphasis(text=row["note"])]
     source = link(row["source"], f"references.html#ref-{row['source']}")
     parts += [nodes.Text(" ("), source, nodes.Text(f"; {row['how checked']})")]
-    return nodes.paragraph("", "", *parts)
+    return nodes.paragraph("", "", *parts, classes=["claim"])
 
 
 def link(words, address):
