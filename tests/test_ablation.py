@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 from scipy import integrate, stats
-from strategies import seeded
 from torch import nn
 
 from genaudit import ablation
@@ -28,6 +27,7 @@ from genaudit.ablation import (
     train,
     unstack_weights,
 )
+from tests.strategies import seeded
 
 SCHEDULE = protocol_schedule()
 

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 import torch
-from strategies import exact
 
 from genaudit import _check
+from tests.strategies import exact
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
@@ -58,6 +58,20 @@ def test_the_edges_of_the_rules():
             _check.between("x", value, 0, 3)
     with pytest.raises(ValueError, match="^x = -inf: every entry must be finite$"):
         _check.positive("x", -math.inf)
+
+
+def test_points_have_rows_and_columns():
+    points = np.ones((3, 1), dtype=np.float32)
+    assert torch.equal(_check.points("x", points), torch.from_numpy(points))
+    assert _check.points("x", [[0.1, 0.2]]).dtype == torch.float64
+    for wrong in [(), (3,), (0, 3), (3, 0), (2, 3, 1)]:
+        with pytest.raises(ValueError) as caught:
+            _check.points("x", torch.ones(wrong))
+        assert str(caught.value) == (
+            f"x has shape {wrong}: it must be (N, D), with N and D 1 or more"
+        )
+    with pytest.raises(ValueError, match="every entry must be finite$"):
+        _check.points("x", [[math.nan]])
 
 
 @pytest.mark.parametrize("value", [1, 3, np.int64(2), np.int32(3)])

@@ -11,7 +11,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from strategies import exact, numbers
 
 from genaudit.discrete import (
     MASK,
@@ -29,6 +28,7 @@ from genaudit.discrete import (
 )
 from genaudit.divergence import kl_finite
 from genaudit.latent import multi_sample_bound
+from tests.strategies import exact, numbers
 
 LN2 = math.log(2)
 TWINS = TextLaw([[0.5, 0.0], [0.0, 0.5]])  # the texts 00 and 11

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 from scipy.spatial.distance import jensenshannon
-from strategies import distributions, exact, numbers, variances, vectors
 from torch.distributions import Categorical, Normal, kl_divergence
 
 from genaudit.divergence import (
@@ -21,6 +20,7 @@ from genaudit.divergence import (
     kl_gaussian,
     optimal_discriminator,
 )
+from tests.strategies import distributions, exact, numbers, variances, vectors
 
 NAN = float("nan")
 

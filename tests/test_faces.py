@@ -9,7 +9,6 @@ import torch
 from hypothesis import given
 from scipy import stats
 from scipy.special import expit
-from strategies import exact, numbers, seeded
 
 from genaudit.faces import (
     PIXELS,
@@ -22,6 +21,7 @@ from genaudit.faces import (
     is_face,
     nearest_face,
 )
+from tests.strategies import exact, numbers, seeded
 
 SIZE_STEP, SMILE_STEP = 0.4 / 80, 2 / 80
 CENTRES = -0.95 + 0.1 * np.arange(20)  # of pixels, in half-widths of the picture
@@ -192,6 +192,18 @@ def test_the_nearest_of_all_by_trying_each():
         errors = (drawn - picture).square().sum(1)
         assert (factors - grid[errors.argmin()]).abs().max() < 1e-12
         assert abs(error - errors.min()) < 1e-9
+
+
+def test_factors_scaled_to_the_unit_square(usual_dtype):
+    ends = draw_faces(exact([[SIZES[0]], [SIZES[1]]]), exact(SMILES))
+    corners = nearest_face(ends.flatten(0, 1)).scaled
+    assert corners.dtype == torch.float64
+    assert corners.tolist() == [[0, 0], [0, 1], [1, 0], [1, 1]]
+    _, faces = fresh_faces(50)
+    nearest = nearest_face(faces)
+    size, smile = nearest.factors.T
+    right = torch.stack([(size - 0.55) / 0.4, (smile + 1) / 2], 1)
+    assert (nearest.scaled - right).abs().max() < 1e-14
 
 
 def test_a_picture_is_judged_alone():

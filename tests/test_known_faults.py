@@ -13,12 +13,11 @@ import math
 import pytest
 import torch
 from scipy.spatial.distance import jensenshannon
-from strategies import exact
 from torch import nn
 from torch.distributions import Normal, kl_divergence
 
-from genaudit.divergence import jsd_finite
-from genaudit.latent import FiniteModel, multi_sample_bound
+from genaudit.divergence import jsd_finite, kl_gaussian
+from genaudit.latent import FiniteModel, GaussianModel, multi_sample_bound
 from genaudit.metrics import bits_per_dimension, coverage, pass_at_k
 from genaudit.mixture import GaussianMixture
 from genaudit.process import (
@@ -37,6 +36,7 @@ from genaudit.process import (
 from genaudit.sampler import ddim_sample
 from genaudit.schedule import Schedule, linear_schedule
 from genaudit.vae import Vae
+from tests.strategies import exact
 
 ONE, ZERO = exact([1.0]), exact([0.0])
 HUNDRED = linear_schedule(100, 1e-4, 0.1)
@@ -152,6 +152,8 @@ def test_eta_on_the_variance():
     assert abs(right.square() - 0.1625) < 1e-15
     faulty = (1 - schedule.alpha_bar(1) - eta * schedule.beta_tilde(2)).sqrt()
     assert abs(faulty.square() - 0.125) < 1e-15
+    root = ddim_step(schedule, x, 2, 1, ONE, ZERO, math.sqrt(eta))
+    assert abs(root - faulty) < 1e-15  # a right sampler, under another eta
 
 
 def test_a_step_table_that_starts_at_the_wrong_level():
@@ -207,6 +209,18 @@ def test_a_log_variance_without_its_half():
     assert abs(error.sqrt() - 2) < 1e-15
     _, log_variance = vae.encoder(ZERO[None]).chunk(2, 1)
     assert abs(log_variance.exp() * ONE - 4) < 1e-15
+
+
+def test_a_log_variance_without_its_half_prints_more_than_the_evidence():
+    """The KL takes the drawn standard deviation for the variance."""
+    model, x = GaussianModel(0.01 / 0.99), exact(0.5)
+    mean, variance = model.posterior(x)
+    assert abs(variance - 0.01) < 1e-15
+    right = model.elbo_terms(x, mean, variance)
+    assert abs(right.elbo - model.log_evidence(x)) < 1e-12
+    faulty = right.reconstruction - kl_gaussian(mean, variance.sqrt())
+    assert abs(faulty - model.log_evidence(x) - 1.1063) < 5e-5
+    assert kl_gaussian(0.0, 0.1) < 0.7014 < 1.8075 < kl_gaussian(0.0, 0.01)
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 from scipy.special import logsumexp
-from strategies import distributions, exact, numbers, variances, vectors
 from torch.distributions import Normal, kl_divergence
 
 from genaudit.latent import FiniteModel, GaussianModel, multi_sample_bound
+from tests.strategies import distributions, exact, numbers, variances, vectors
 
 TWO_CODES = FiniteModel([0.5, 0.5], [0.6, 0.2])
 

@@ -12,19 +12,20 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.spatial import KDTree
-from strategies import exact, numbers, seeded, vectors
 from torch.nn import functional
 
 from genaudit.metrics import (
     bits_per_character,
     bits_per_dimension,
     coverage,
+    energy_distance,
     nearer_to_training,
     pass_at_k,
     perplexity,
     precision,
     recall,
 )
+from tests.strategies import exact, numbers, seeded, vectors
 
 INF, NAN = math.inf, math.nan
 SCORES = precision, recall, coverage
@@ -381,9 +382,105 @@ def test_coarse_points_are_compared_in_float64(dtype):
         coarse = score(real, generated, 2)
         assert coarse == score(real.double(), generated.double(), 2)
         assert 0 < coarse < 1
+    apart = energy_distance(real, generated)
+    assert apart == energy_distance(real.double(), generated.double())
+    assert 0 < apart < INF
     share = nearer_to_training(generated, real, other)
     assert share == nearer_to_training(*(x.double() for x in (generated, real, other)))
     assert 0 < share < 1
+
+
+def energy_by_loops(a, b):
+    within = [
+        math.fsum(math.dist(*pair) for pair in itertools.combinations(cloud, 2))
+        / math.comb(len(cloud), 2)
+        for cloud in (a, b)
+    ]
+    between = math.fsum(math.dist(*pair) for pair in itertools.product(a, b))
+    return 2 * between / (len(a) * len(b)) - sum(within)
+
+
+@given(clouds())
+def test_energy_distance_is_a_mean_over_pairs(pair):
+    a, b = pair
+    right = energy_by_loops(a, b)
+    assert abs(energy_distance(a, b) - right) < 1e-13
+    assert abs(energy_distance(b, a) - right) < 1e-13
+    assert abs(energy_distance(a, b[::-1]) - right) < 1e-13
+
+
+def test_energy_distances_by_hand():
+    assert energy_distance([[0.0], [0.0]], [[3.0], [3.0]]) == 6
+    assert energy_distance([[0.0], [1.0]], [[0.0], [1.0]]) == -1
+    assert energy_distance([[0.0, 0.0], [3.0, 4.0]], [[0.0, 0.0]] * 3) == 0
+    assert energy_distance([[0.0], [2.0], [4.0]], [[1.0], [9.0]]) == -2
+
+
+@pytest.mark.parametrize("sizes", [(2, 2), (2, 30), (400, 150)])
+def test_energy_distance_is_scipys_without_its_bias(sizes):
+    """On a line: the square of scipy's counts each point's distance to itself."""
+    a, b = (exact(stats.norm.rvs(size=n, random_state=n)) for n in sizes)
+    within = [(x[:, None] - x).abs().sum() / len(x) ** 2 / (len(x) - 1) for x in (a, b)]
+    right = stats.energy_distance(a, b) ** 2 - sum(within)
+    assert abs(energy_distance(a[:, None], b[:, None]) - right) < 1e-13
+
+
+def mean_miss(estimate, law, other, sizes):
+    """Expected estimate over all clouds that two finite laws can make, less the truth.
+
+    A law is a list of pairs: a point and its probability.
+    """
+
+    def mean(function, *laws):
+        """The expectation of a function of independent draws."""
+        total = []
+        for draws in itertools.product(*laws):
+            points, chances = zip(*draws, strict=True)
+            total.append(math.prod(chances) * function(*points))
+        return math.fsum(total)
+
+    between, first, second = (
+        mean(math.dist, *pair) for pair in [(law, other), (law, law), (other, other)]
+    )
+    n, m = sizes
+    estimated = mean(
+        lambda *points: estimate(points[:n], points[n:]), *[law] * n, *[other] * m
+    )
+    return estimated - (2 * between - first - second)
+
+
+def biased_energy(a, b):
+    """The estimate that counts each point's distance of 0 to itself."""
+    return sum(
+        sign * torch.cdist(exact(x), exact(y)).mean().item()
+        for sign, x, y in [(2, a, b), (-1, a, a), (-1, b, b)]
+    )
+
+
+@pytest.mark.parametrize("sizes", [(2, 2), (2, 3), (4, 2)])
+@pytest.mark.parametrize("alike", [True, False])
+def test_energy_distance_is_right_on_average_and_the_biased_one_is_not(sizes, alike):
+    law = [((0.0, 0.0), 0.5), ((1.0, 0.0), 0.3), ((0.0, 3.0), 0.2)]
+    other = law if alike else [((0.0, 0.0), 0.1), ((2.0, 2.0), 0.9)]
+    assert abs(mean_miss(energy_distance, law, other, sizes)) < 1e-14
+    assert mean_miss(biased_energy, law, other, sizes) > 0.1
+
+
+@given(clouds(), numbers(0.1, 10), numbers(0, 6), vectors(3))
+def test_moving_both_clouds_changes_no_energy_distance(pair, factor, angle, shift):
+    a, b = map(exact, pair)
+    turn = torch.eye(a.shape[1], dtype=torch.float64)
+    if a.shape[1] > 1:
+        cosine, sine = math.cos(angle), math.sin(angle)
+        turn[:2, :2] = exact([[cosine, -sine], [sine, cosine]])
+    moved = (factor * cloud @ turn + shift[: a.shape[1]] for cloud in (a, b))
+    assert abs(energy_distance(*moved) - factor * energy_distance(a, b)) < 1e-12
+
+
+def test_energy_distance_keeps_its_digits_far_from_the_origin():
+    a, b = torch.randint(-9, 10, (2, 40, 3), generator=seeded()).double()
+    right = energy_by_loops(a.tolist(), b.tolist())
+    assert abs(energy_distance(a + 2**40, b + 2**40) - right) < 1e-13
 
 
 @st.composite
@@ -509,23 +606,27 @@ FIVE, FLAT = torch.zeros(5, 2), torch.zeros(5)
         ),
         (
             lambda: precision(FLAT, FIVE),
-            "real has shape (5,): it must be (N, 5), with N 1 or more",
+            "real has shape (5,): it must be (N, D), with N and D 1 or more",
         ),
         (
             lambda: recall(FIVE, FLAT),
-            "generated has shape (5,): it must be (N, 2), with N 1 or more",
+            "generated has shape (5,): it must be (N, D), with N and D 1 or more",
         ),
         (
             lambda: coverage(FIVE, torch.zeros(5, 3)),
-            "generated has shape (5, 3): it must be (N, 2), with N 1 or more",
+            "generated has shape (5, 3): it must be (N, 2)",
         ),
         (
             lambda: precision(FIVE, torch.zeros(0, 2)),
-            "generated has shape (0, 2): it must be (N, 2), with N 1 or more",
+            "generated has shape (0, 2): it must be (N, D), with N and D 1 or more",
         ),
         (
             lambda: recall(0.0, FIVE),
-            "real has shape (): it must be (N, 0), with N 1 or more",
+            "real has shape (): it must be (N, D), with N and D 1 or more",
+        ),
+        (
+            lambda: precision(FIVE[:, :0], FIVE[:, :0]),
+            "real has shape (5, 0): it must be (N, D), with N and D 1 or more",
         ),
         (
             lambda: coverage(FIVE, [[NAN, 0.0]]),
@@ -554,15 +655,31 @@ FIVE, FLAT = torch.zeros(5, 2), torch.zeros(5)
         ),
         (
             lambda: nearer_to_training(torch.zeros(5, 3), FIVE, FIVE),
-            "training has shape (5, 2): it must be (N, 3), with N 1 or more",
+            "training has shape (5, 2): it must be (N, 3)",
         ),
         (
             lambda: nearer_to_training(FIVE, FIVE, FLAT),
-            "held_out has shape (5,): it must be (N, 2), with N 1 or more",
+            "held_out has shape (5,): it must be (N, D), with N and D 1 or more",
         ),
         (
             lambda: nearer_to_training([[0.0, -INF]], FIVE, FIVE),
             "samples = [0, -inf]: every entry must be finite",
+        ),
+        (
+            lambda: energy_distance(FIVE[:1], FIVE),
+            "number of points in a = 1: must be a whole number, 2 or more",
+        ),
+        (
+            lambda: energy_distance(FIVE, FIVE[:1]),
+            "number of points in b = 1: must be a whole number, 2 or more",
+        ),
+        (
+            lambda: energy_distance(FIVE, torch.zeros(5, 3)),
+            "b has shape (5, 3): it must be (N, 2)",
+        ),
+        (
+            lambda: energy_distance([[NAN], [0.0]], [[0.0], [1.0]]),
+            "a = [nan, 0]: every entry must be finite",
         ),
     ],
 )

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 from scipy.special import logsumexp
-from strategies import exact, levels, mixtures, numbers, vectors
 from torch.distributions import (
     Categorical,
     Independent,
@@ -20,6 +19,7 @@ from torch.distributions import (
 
 from genaudit.mixture import GaussianMixture
 from genaudit.process import clean_from_noise, score_from_noise
+from tests.strategies import exact, levels, mixtures, numbers, vectors
 
 TWO = GaussianMixture(exact([0.3, 0.7]), exact([-2.0, 2.0]), exact([0.25, 0.5]))
 

@@ -9,7 +9,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import multivariate_normal, ncx2
-from strategies import exact, levels, numbers, vectors
 
 from genaudit.pattern import (
     CLASSES,
@@ -23,6 +22,7 @@ from genaudit.pattern import (
     part_centres,
 )
 from genaudit.process import guided_noise, score_from_noise
+from tests.strategies import exact, levels, numbers, vectors
 
 CENTRES = part_centres()
 SIZES = {"petals": 30, "seeds": 24, "centre": 1}

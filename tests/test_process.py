@@ -8,7 +8,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import exact, levels, numbers, schedules, vectors
 
 from genaudit.process import (
     clean_from_noise,
@@ -28,6 +27,7 @@ from genaudit.process import (
     velocity,
 )
 from genaudit.schedule import Schedule, linear_schedule
+from tests.strategies import exact, levels, numbers, schedules, vectors
 
 ONE, ZERO = exact([1.0]), exact([0.0])
 STEPS = linear_schedule(100, 1e-4, 0.1)

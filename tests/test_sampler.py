@@ -4,7 +4,6 @@ import math
 
 import pytest
 import torch
-from strategies import exact, seeded
 
 from genaudit.mixture import GaussianMixture
 from genaudit.process import forward_jump, noise_from_clean
@@ -17,6 +16,7 @@ from genaudit.sampler import (
     langevin_sample,
 )
 from genaudit.schedule import linear_schedule
+from tests.strategies import exact, seeded
 
 STEPS = linear_schedule(20, 0.01, 0.3)
 

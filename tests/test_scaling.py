@@ -9,7 +9,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
-from strategies import exact, numbers, seeded
 
 from genaudit.scaling import (
     DEEPSEEK_D,
@@ -18,6 +17,7 @@ from genaudit.scaling import (
     best_split,
     fit_power_law,
 )
+from tests.strategies import exact, numbers, seeded
 
 INF, NAN = math.inf, math.nan
 units = numbers(1e-3, 1e3)

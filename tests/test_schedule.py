@@ -8,9 +8,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import exact, schedules
 
 from genaudit.schedule import Schedule, cosine_schedule, linear_schedule
+from tests.strategies import exact, schedules
 
 
 @given(schedules())

@@ -7,7 +7,6 @@ import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.special import expit, log_expit
-from strategies import exact, numbers, seeded
 from torch import nn
 
 from genaudit.divergence import gan_value
@@ -20,6 +19,7 @@ from genaudit.training import (
     progress,
     train_gan,
 )
+from tests.strategies import exact, numbers, seeded
 
 
 def test_fit_is_adam_with_its_usual_numbers():

@@ -8,13 +8,13 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import exact, levels, numbers, seeded, variances
 from torch import nn
 from torch.nn import functional
 
 from genaudit.process import noise_from_velocity
 from genaudit.schedule import Schedule, linear_schedule
 from genaudit.unet import UNet, noise_guess, time_embedding, train_denoiser
+from tests.strategies import exact, levels, numbers, seeded, variances
 
 NAN = math.nan
 SCHEDULE = linear_schedule(9, 0.02, 0.4)

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given
-from strategies import exact, numbers, seeded, vectors
 from torch import nn
 from torch.distributions import Normal, kl_divergence
 
 from genaudit.faces import draw_faces, draw_factors
 from genaudit.latent import GaussianModel
 from genaudit.vae import Vae, train_vae
+from tests.strategies import exact, numbers, seeded, vectors
 
 STANDARD = Normal(exact(0.0), exact(1.0))
 
@@ -236,15 +236,15 @@ NAN, FEW = math.nan, uniform(3, 2)
         ),
         (
             lambda: train_vae(FEW[0], 1.0, updates=1),
-            "pictures has shape (2,): it must be (N, pixels), with N and pixels 1 or",
+            "pictures has shape (2,): it must be (N, D), with N and D 1 or more",
         ),
         (
             lambda: train_vae(FEW[None], 1.0, updates=1),
-            "pictures has shape (1, 3, 2): it must be (N, pixels), with",
+            "pictures has shape (1, 3, 2): it must be (N, D), with",
         ),
         (
             lambda: train_vae(FEW[:0], 1.0, updates=1),
-            "pictures has shape (0, 2): it must be (N, pixels), with",
+            "pictures has shape (0, 2): it must be (N, D), with",
         ),
         (
             lambda: train_vae(FEW, 1.0, updates=0),

@@ -94,6 +94,17 @@ def same_shape(name: str, value: Tensor, other_name: str, other: Tensor) -> None
         )
 
 
+def points(name: str, value) -> Tensor:
+    """Return ``value`` as a finite tensor; ValueError unless (N, D), both 1 or more."""
+    tensor = finite(name, value)
+    if tensor.ndim != 2 or tensor.numel() == 0:
+        raise ValueError(
+            f"{name} has shape {tuple(tensor.shape)}: it must be (N, D), with N and D "
+            "1 or more"
+        )
+    return tensor
+
+
 def choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
     """ValueError unless ``value`` is one of the allowed words."""
     if value not in allowed:

@@ -19,6 +19,7 @@ SIZES = (0.55, 0.95)  # radius of the disc, in half-widths of the picture
 SMILES = (-1.0, 1.0)  # from a frown to a grin
 TOLERANCE = 0.5  # largest squared error, summed over pixels, of what counts as a face
 
+_LOW, _HIGH = torch.tensor([SIZES, SMILES], dtype=torch.float64).T
 _EDGE = 0.05  # softness of every edge, half the width of a pixel
 _GRID = 81  # drawn faces along each factor that the rule compares with
 
@@ -33,6 +34,11 @@ class NearestFace(NamedTuple):
 
     factors: Tensor
     error: Tensor
+
+    @property
+    def scaled(self) -> Tensor:
+        """The factors, each scaled to [0, 1] over its range, shape (N, 2)."""
+        return (self.factors - _LOW) / (_HIGH - _LOW)
 
 
 def draw_factors(count: int, generator: torch.Generator) -> Tensor:
@@ -105,8 +111,7 @@ def _grid() -> tuple[Tensor, Tensor]:
 
 def _spread(unit: Tensor) -> Tensor:
     """Stretch pairs from the unit square over the ranges of the factors."""
-    low, high = torch.tensor([SIZES, SMILES], dtype=torch.float64).T
-    return low + (high - low) * unit
+    return _LOW + (_HIGH - _LOW) * unit
 
 
 def _within(name: str, value, low: float, high: float) -> Tensor:

@@ -138,12 +138,7 @@ def train_denoiser(
 
     ValueError for bad arguments.
     """
-    clean = _check.finite("clean", clean)
-    if clean.ndim != 2 or clean.numel() == 0:
-        raise ValueError(
-            f"clean has shape {tuple(clean.shape)}: it must be (N, D), with N and D 1 "
-            "or more"
-        )
+    clean = _check.points("clean", clean)
     _check.whole("batch", batch, 1)
     network.requires_grad_(True)
     stream = torch.Generator().manual_seed(seed)

@@ -70,12 +70,7 @@ def train_vae(
     """
     _check.nonnegative("beta", beta)
     _check.whole("codes", codes, 1)
-    pictures = _check.finite("pictures", pictures)
-    if pictures.ndim != 2 or pictures.numel() == 0:
-        raise ValueError(
-            f"pictures has shape {tuple(pictures.shape)}: it must be (N, pixels), "
-            "with N and pixels 1 or more"
-        )
+    pictures = _check.points("pictures", pictures)
     with torch.random.fork_rng(devices=[]):  # the caller's global generator stays put
         torch.manual_seed(seed)
         vae = Vae(pictures.shape[1], codes).to(pictures.dtype)

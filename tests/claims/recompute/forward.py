@@ -33,7 +33,12 @@ def default_linear_schedule():
 
 
 @recomputes(
-    "fwd.lin.abar*", "fwd.lin.snr*", "fwd.lin.noise12", "fwd.lin.sig1000", "fwd4.t*.*"
+    "fwd.lin.abar*",
+    "fwd.lin.snr*",
+    "fwd.lin.noise12",
+    "fwd.lin.sig1000",
+    "fwd4.t*.*",
+    "fwd.demo.t100",
 )
 def linear_levels(steps, first, last, t):
     schedule = linear_schedule(steps, first, last)
@@ -46,6 +51,7 @@ def linear_levels(steps, first, last, t):
         "abar": level,
         "sig": schedule.signal(t),
         "noi": schedule.noise(t),
+        f"t{t}": (level, schedule.snr(t)),
     }
 
 
