@@ -11,24 +11,39 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python;
 VERSION := $(shell "$(PYTHON)" -c \
 	'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
 
-BIN := .venv/bin
+SCRIPTS := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
+BIN := .venv/$(SCRIPTS)
 # What a rendered page needs; the rest of requirements.txt is for pins and tests.
 BOOK := jupyter-book sphinx-book-theme sphinxcontrib-katex mini-racer
 PAGE := _build/html/index.html
 # Folders count too: their time changes when a file goes away.
 PAGES := _config.yml _toc.yml $(shell find chapters exercises tools/bookext \
 	-name '.*' -prune -o -name __pycache__ -prune -o -print 2>/dev/null)
+# The package's own tests: those named after one of its modules.
+ROOMS := $(patsubst _%,%,$(notdir $(basename $(wildcard src/genaudit/*))))
+PACKAGE_TESTS := $(wildcard $(ROOMS:%=tests/test_%.py) $(ROOMS:%=tests/test_%_*.py))
+TESTERS := pytest pytest-xdist hypothesis ipykernel nbclient nbformat nbval
+# Other environments than the pinned one: the oldest or the newest allowed versions.
+VERSIONS ?= newest
+OTHER := build/$(VERSIONS)-$(VERSION)
+NEWEST := pip install --quiet --disable-pip-version-check \
+	--upgrade --upgrade-strategy eager
+REPORT ?= /dev/null
 # One thread a process: two test workers share two cores, and sums keep their order.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help book test pins mutants bench clean python
+.PHONY: help book test package-test newest pins mutants bench publish clean python
 
 help:
 	@echo 'make book     build the pages and print the path of the one to open'
 	@echo 'make test     build the pages, re-run every chapter and run all tests'
+	@echo 'make package-test  run the tests of the package with other versions of what it'
+	@echo '              needs: VERSIONS=oldest or, as without it, VERSIONS=newest'
+	@echo 'make newest   re-run every chapter with the newest versions, say what moved'
 	@echo 'make pins     re-run every chapter, rewrite its outputs, say what moved'
 	@echo 'make mutants  plant 300 small faults in the package, count what the tests miss'
 	@echo 'make bench    time the ensemble of networks and the samplers against plain loops'
+	@echo 'make publish  commit the public side to a clone of its repository, CLONE=path'
 	@echo 'make clean    remove what the others made'
 	@echo 'Needs Python 3.11 to 3.13; PYTHON=python3.12 chooses one.'
 
@@ -48,6 +63,24 @@ test: $(PAGE) .venv/test-$(VERSION)
 	$(BIN)/python -m pytest --nbval --nbval-current-env \
 		--nbval-sanitize-with tests/sanitize.cfg -n 2 --dist loadfile chapters tests
 
+package-test: build/oldest.txt | python
+	"$(PYTHON)" -m venv $(OTHER)
+	$(OTHER)/$(SCRIPTS)/$(NEWEST) $(if $(filter oldest,$(VERSIONS)),-c build/oldest.txt) \
+		$(TESTERS) --editable .
+	$(OTHER)/$(SCRIPTS)/python -m pytest -n 2 --dist loadfile $(PACKAGE_TESTS)
+
+# The last patch of each oldest minor version.
+build/oldest.txt: pyproject.toml
+	@mkdir -p build
+	sed -n '/^dependencies/,/^]/s/^ *"\(.*\)>=\(.*\)",$$/\1==\2.*/p' $< > $@
+
+# REPORT gets what is printed too.
+newest: | python
+	"$(PYTHON)" -m venv build/newest-$(VERSION)
+	sed -n '/^# The package/,/^# Tests/s/==.*//p' requirements.txt > build/newest.txt
+	build/newest-$(VERSION)/$(SCRIPTS)/$(NEWEST) -r build/newest.txt --editable .
+	build/newest-$(VERSION)/$(SCRIPTS)/python -m tools.newest | tee -a "$(REPORT)"
+
 pins: .venv/test-$(VERSION)
 	$(BIN)/python -m tools.pins
 
@@ -57,6 +90,21 @@ mutants: .venv/mutants-$(VERSION)
 bench: .venv/test-$(VERSION)
 	$(BIN)/python bench/ablation.py
 	$(BIN)/python bench/sampler.py
+
+# The clone's files are not looked at: its next commit is the export, under the tag that
+# the book is stamped with.
+TAG = $(shell sed -n 's/^  branch: //p' _config.yml)
+PUBLIC = git --git-dir="$(CLONE)/.git" --work-tree=build/public
+publish: .venv/test-$(VERSION)
+	$(if $(CLONE),,$(error CLONE=path must name a clone of the public repository))
+	test -z "$$(git -C "$(CLONE)" tag --list $(TAG))" || \
+		{ echo '$(TAG) is published already: stamp the next release'; exit 1; }
+	rm -rf build/public
+	$(BIN)/python -m tools.public build/public
+	$(PUBLIC) add --all --force
+	$(PUBLIC) commit --quiet --allow-empty --message 'Release $(TAG)'
+	$(PUBLIC) tag $(TAG)
+	$(PUBLIC) push --quiet --atomic origin HEAD $(TAG)
 
 clean:
 	rm -rf .venv _build build mutants src/*.egg-info

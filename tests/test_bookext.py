@@ -16,8 +16,7 @@ ROOT = Path(__file__).parents[1]
 
 GOOD = r"""# A page
 
-Inline $x_t = \sqrt{\bar\alpha_t}\,x_0$ and [Lin, 1991](references.md#ref-lin1991),
-[an exercise](../exercises/try.ipynb).
+Inline $x_t = \sqrt{\bar\alpha_t}\,x_0$ and [Lin, 1991](references.md#ref-lin1991).
 
 $$
 \begin{aligned} a &= b \\ &= \mathbb{E}\bigl[\operatorname{KL}\bigr] \end{aligned}
@@ -53,8 +52,6 @@ def build(folder, text):
     )
     (folder / "_toc.yml").write_text(toc)
     (chapters / "index.md").write_text(text)
-    (folder / "exercises").mkdir()
-    (folder / "exercises" / "try.ipynb").write_text("{}")
     command = [
         Path(sys.executable).with_name("jupyter-book"),
         "build",
@@ -89,11 +86,6 @@ def test_bold_block_quotes_become_notes(good):
 
 def test_citation_links_to_the_entry(good):
     assert 'href="references.html#ref-lin1991"' in good
-
-
-def test_exercise_is_a_download(good):
-    link = re.search(r'<a[^>]*download=""[^>]*href="([^"]+)"[^>]*>(.*?)</a>', good)
-    assert link[1].endswith("/try.ipynb") and "an exercise" in link[2]
 
 
 def test_no_needless_script(good):

@@ -209,7 +209,9 @@ def live(shown):
     from ipywidgets.widgets import widget
 
     model = shown._repr_mimebundle_()[WIDGET]["model_id"]
-    return widget._instances[model].children
+    # The second is where ipywidgets 7 keeps them.
+    models = getattr(widget, "_instances", None) or widget.Widget.widgets
+    return models[model].children
 
 
 def test_live_form_draws_again():

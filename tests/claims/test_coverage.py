@@ -17,18 +17,18 @@ LINE = re.compile(r"- \[(?P<tick>[x ])\] (?P<what>(?P<letter>\S) \S.*)")
 
 
 @cache
-def chapters() -> set[str]:
-    """Names of the pages in the table of contents."""
+def pages() -> dict[str, str]:
+    """The pages in the table of contents, by the last part of their names."""
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf8"))
     files = [toc["root"]]
     files += [page["file"] for part in toc["parts"] for page in part["chapters"]]
-    return {Path(file).name for file in files}
+    return {Path(file).name: file for file in files}
 
 
 @cache
-def headings(chapter: str) -> set[str]:
-    """Texts of a chapter's headings, of any level."""
-    notebook = ROOT / "chapters" / f"{chapter}.ipynb"
+def headings(file: str) -> set[str]:
+    """Texts of a page's headings, of any level."""
+    notebook = ROOT / f"{file}.ipynb"
     if notebook.exists():
         cells = nbformat.read(notebook, as_version=4).cells
         texts = [cell.source for cell in cells if cell.cell_type == "markdown"]
@@ -77,9 +77,9 @@ def _places(end: str) -> list[str]:
         chapter, hash_sign, heading = place.partition("#")
         if not hash_sign:
             complaints.append("a tick without a place")
-        elif chapter not in chapters():
+        elif chapter not in pages():
             complaints.append(f"no chapter {chapter!r} in _toc.yml")
-        elif heading not in headings(chapter):
+        elif heading not in headings(pages()[chapter]):
             complaints.append(f"no heading {heading!r} in {chapter}")
     return complaints
 
@@ -147,4 +147,4 @@ def test_a_comment_of_a_code_cell_is_no_heading(tmp_path, monkeypatch):
     (tmp_path / "chapters").mkdir()
     nbformat.write(page, tmp_path / "chapters" / "forward.ipynb")
     monkeypatch.setattr(f"{__name__}.ROOT", tmp_path)
-    assert headings.__wrapped__("forward") == {"Real"}
+    assert headings.__wrapped__("chapters/forward") == {"Real"}

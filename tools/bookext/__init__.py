@@ -4,7 +4,7 @@
   script and no network, and a faulty equation fails the build;
 - `notes`: block quotes that begin with a bold word become notes;
 - `claims`: the ledger of every claim as a page of tables;
-- `links`: to the bibliography and to exercises;
+- `links`: to entries of the bibliography;
 - `templates/layout.html`: the theme's page without a script that nothing uses.
 """
 
