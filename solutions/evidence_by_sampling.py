@@ -1,6 +1,7 @@
 """Hidden checks of the exercise on evidence by sampling."""
 
 import math
+import threading
 from itertools import combinations_with_replacement, product
 
 import torch
@@ -71,8 +72,13 @@ def belfry(stream, size):
 
 
 def repeated(stream, given):
-    """Three belfries, a few draws each, a thousand repetitions."""
-    return [(*belfry(stream, n), draws, 1000) for n, draws in [(3, 2), (4, 3), (3, 1)]]
+    """Three belfries, a few draws each, a thousand repetitions; the last one twice.
+
+    The second time it is half as loud, by which its verdict knows it.
+    """
+    calls = [(*belfry(stream, n), draws, 1000) for n, draws in [(3, 2), (4, 3), (3, 1)]]
+    prior, likelihood, *counts = calls[-1]
+    return [*calls, (prior, [one / 2 for one in likelihood], *counts)]
 
 
 def drawn(stream, given):
@@ -133,6 +139,9 @@ def law(given, prior, likelihood, draws, repeats):
     return [repeats, *outcomes(prior, likelihood, draws)]
 
 
+_before = threading.local()  # the call before: the calls of a check share a thread
+
+
 def follows(expected, got):
     """Each possible value about as often as it should be, whatever came before."""
     repeats, values, chances = expected
@@ -150,6 +159,9 @@ def follows(expected, got):
     pairs = torch.corrcoef(torch.tensor([got[:-1], got[1:]]))
     if abs(pairs[0, 1]) > 5 / math.sqrt(repeats):
         return "an estimate resembles the one before it too much to be chance"
+    before, _before.call = getattr(_before, "call", None), (values, got)
+    if before == ([2 * value for value in values], [2 * one for one in got]):
+        return "two calls made the same draws: set no seed"
     return None
 
 
@@ -250,6 +262,12 @@ exercise = Exercise(
                 "def estimates(prior, likelihood, draws, repeats):\n"
                 "    ringers = torch.multinomial(prior, repeats + draws - 1, True)\n"
                 "    return likelihood[ringers].unfold(0, draws, 1).mean(1)",
+                # A fixed seed.
+                "def estimates(prior, likelihood, draws, repeats):\n"
+                "    fixed = torch.Generator().manual_seed(1)\n"
+                "    size = draws * repeats\n"
+                "    ringers = prior.multinomial(size, True, generator=fixed)\n"
+                "    return likelihood[ringers].reshape(repeats, draws).mean(1)",
                 # The exact value is no estimate.
                 "def estimates(prior, likelihood, draws, repeats):\n"
                 "    return (prior @ likelihood).expand(repeats)",

@@ -28,6 +28,7 @@ from coursework.runner import MESSAGE
 from coursework.seal import MACHINES
 
 HERE = Path(__file__).parent
+PYTHON = os.path.realpath(sys.executable)  # that of the environment is a link to it
 INSIDE = ("__init__", "inside", "runner", "seal", "wire")
 PRELOAD = ("torch", "numpy", "IPython.core.inputtransformer2")
 GIB = 2**30
@@ -235,7 +236,7 @@ def refusal() -> str:
         return f"the sandbox knows {' and '.join(MACHINES)}, not {platform.machine()}"
     if shutil.which("bwrap") is None:
         return "bubblewrap is missing: apt-get install bubblewrap, or your system's way"
-    trial = [*_system(), "--", sys.executable, "-S", "-c", "print(6050)"]
+    trial = [*_system(), "--", PYTHON, "-S", "-c", "print(6050)"]
     done = subprocess.run(trial, capture_output=True, text=True)
     if done.stdout.strip() != "6050":
         return (
@@ -302,14 +303,14 @@ def _system() -> list[str]:
         else:
             words += ["--ro-bind-try", link, link]
     # Folders above a mount would be root's alone.
-    for folder in [*shown_folders(), "/etc/x", "/grader/coursework/x"]:
+    for folder in [*mounts().values(), "/etc/x", "/grader/coursework/x"]:
         for above in reversed(Path(folder).parents[:-1]):
             words += ["--perms", "0755", "--dir", str(above)]
-    for folder in shown_folders():
-        words += ["--ro-bind", folder, folder]
+    for folder, place in mounts().items():
+        words += ["--ro-bind", folder, place]
     for name in ("genaudit", "coursework"):
-        for folder in _installed(name):
-            words += ["--tmpfs", folder]
+        for place in _installed(name):
+            words += ["--tmpfs", place]
     words += ["--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache"]
     words += ["--ro-bind-try", "/etc/alternatives", "/etc/alternatives"]
     words += ["--dev", "/dev", "--remount-ro", "/dev"]
@@ -318,11 +319,30 @@ def _system() -> list[str]:
 
 def shown_folders() -> list[str]:
     """Folders of this machine that a student's process can read."""
-    folders = ["/usr"]
-    for folder in (sys.base_prefix, sys.prefix, *_packages()):
-        if not any(Path(folder).is_relative_to(known) for known in folders):
-            folders.append(folder)
-    return folders
+    return list(mounts())
+
+
+def mounts() -> dict[str, str]:
+    """Folders of this machine, and where the sandbox has them.
+
+    Installed packages get a place of their own: an environment may lie anywhere, under
+    /tmp too, which each notebook has for itself.
+    """
+    mounts = {"/usr": "/usr"}
+    if not Path(sys.base_prefix).is_relative_to("/usr"):
+        mounts[sys.base_prefix] = sys.base_prefix
+    for number, folder in enumerate(_packages()):
+        if not any(Path(folder).is_relative_to(known) for known in mounts):
+            mounts[folder] = f"/packages/{number}"
+    return mounts
+
+
+def _place(path: str) -> str | None:
+    """Where the sandbox has a file or folder of this machine, if it has it."""
+    for folder, place in mounts().items():
+        if Path(path).is_relative_to(folder):
+            return str(Path(place) / Path(path).relative_to(folder))
+    return None
 
 
 def _packages() -> list[str]:
@@ -331,15 +351,10 @@ def _packages() -> list[str]:
 
 
 def _installed(name: str) -> list[str]:
-    """Where a package lies inside the folders that are shown."""
+    """Where the sandbox would have a package that lies in a folder that is shown."""
     spec = importlib.util.find_spec(name)
     places = spec.submodule_search_locations if spec else []
-    shown = shown_folders()
-    return [
-        place
-        for place in places
-        if any(Path(place).is_relative_to(folder) for folder in shown)
-    ]
+    return list(filter(None, map(_place, places)))
 
 
 def _program(settings: dict, control: int, package: Path, sealed: bool) -> list[str]:
@@ -347,11 +362,13 @@ def _program(settings: dict, control: int, package: Path, sealed: bool) -> list[
 
     Without ``site`` no file of the environment can add folders to the path.
     """
-    ours = ["/grader"] if sealed else [str(package.parent), str(HERE.parent)]
-    folders = ours + _packages()
+    if sealed:
+        folders = ["/grader", *map(_place, _packages())]
+    else:
+        folders = [str(package.parent), str(HERE.parent), *_packages()]
     words = ["inside", json.dumps(settings), str(control)]
     program = (
         f"import sys, runpy; sys.path += {folders!r}; sys.argv = {words!r}; "
         "runpy.run_module('coursework.inside', run_name='__main__', alter_sys=True)"
     )
-    return [sys.executable, "-S", "-c", program]
+    return [PYTHON, "-S", "-c", program]

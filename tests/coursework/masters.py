@@ -62,8 +62,10 @@ def master_of(name, given):
 def verdicts(name, check, function, seed=6050, given=None):
     """What the check says to each call: None where it is satisfied."""
     given = EXERCISES[name].given if given is None else given
-    for inputs in check.inputs(random.Random(f"{seed} {check.name}"), given):
-        torch.default_generator.manual_seed(seed)  # the CPU's: all devices take long
+    calls = check.inputs(random.Random(f"{seed} {check.name}"), given)
+    for number, inputs in enumerate(calls):
+        # The CPU's generator: all devices take long.
+        torch.default_generator.manual_seed(seed + number)
         arguments = [argument(value) for value in inputs]
         expected = plain(check.reference(given, *arguments))
         yield check.verdict(expected, plain(function(*arguments)))

@@ -392,7 +392,7 @@ def test_without_a_key_all_have_the_same_constants(graded, small):
 
 
 def test_what_students_could_read_is_refused(graded, small, tmp_path, masters):
-    shown = Path(sys.prefix) / "share"
+    shown = Path(sys.base_prefix) / "share"
     for folders in [(shown, tmp_path), (small, shown / "out")]:
         with pytest.raises(ValueError, match="students' code can read: move it"):
             grade(*folders, masters)
