@@ -47,7 +47,7 @@ def test_listed_reasons_belong_to_cells():
 
 
 @pytest.mark.parametrize(
-    "path", sorted(ROOT.glob("src/genaudit/*.py")), ids=lambda path: path.stem
+    "path", sorted(ROOT.glob("src/genaudit/**/*.py")), ids=lambda path: path.stem
 )
 def test_package_seeds_what_it_draws(path):
     require_none(path, seeds.unseeded_in_file(path))
