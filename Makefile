@@ -14,10 +14,12 @@ VERSION := $(shell "$(PYTHON)" -c \
 SCRIPTS := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
 BIN := .venv/$(SCRIPTS)
 # What a rendered page needs; the rest of requirements.txt is for pins and tests.
-BOOK := jupyter-book sphinx-book-theme sphinxcontrib-katex mini-racer
+BOOK := jupyter-book sphinx-book-theme sphinxcontrib-katex mini-racer fonttools
 PAGE := _build/html/index.html
-# Folders count too: their time changes when a file goes away.
-PAGES := _config.yml _toc.yml $(shell find chapters exercises tools/bookext \
+# Folders count too: their time changes when a file goes away; and commits, which stand
+# in the footers.
+PAGES := _config.yml _toc.yml $(wildcard .git/logs/HEAD) \
+	$(shell find chapters exercises tools/bookext \
 	-name '.*' -prune -o -name __pycache__ -prune -o -print 2>/dev/null)
 # The package's own tests: those named after one of its modules.
 ROOMS := $(patsubst _%,%,$(notdir $(basename $(wildcard src/genaudit/*))))
@@ -32,16 +34,20 @@ REPORT ?= /dev/null
 # One thread a process: two test workers share two cores, and sums keep their order.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help book test package-test newest pins mutants bench publish clean python
+.PHONY: help book pdf lighthouse times test package-test newest pins mutants bench \
+	publish clean python
 
 help:
 	@echo 'make book     build the pages and print the path of the one to open'
+	@echo 'make pdf      print the whole book as one PDF'
 	@echo 'make test     build the pages, re-run every chapter and run all tests'
 	@echo 'make package-test  run the tests of the package with other versions of what it'
 	@echo '              needs: VERSIONS=oldest or, as without it, VERSIONS=newest'
 	@echo 'make newest   re-run every chapter with the newest versions, say what moved'
 	@echo 'make pins     re-run every chapter, rewrite its outputs, say what moved'
 	@echo 'make mutants  plant 300 small faults in the package, count what the tests miss'
+	@echo 'make times    time every chapter, for the page of run times and the footers'
+	@echo 'make lighthouse  measure the heaviest pages as a phone and a desktop load them'
 	@echo 'make bench    time the ensemble of networks and the samplers against plain loops'
 	@echo 'make publish  commit the public side to a clone of its repository, CLONE=path'
 	@echo 'make clean    remove what the others made'
@@ -80,6 +86,15 @@ newest: | python
 	sed -n '/^# The package/,/^# Tests/s/==.*//p' requirements.txt > build/newest.txt
 	build/newest-$(VERSION)/$(SCRIPTS)/$(NEWEST) -r build/newest.txt --editable .
 	build/newest-$(VERSION)/$(SCRIPTS)/python -m tools.newest | tee -a "$(REPORT)"
+
+pdf: $(PAGE) .venv/test-$(VERSION)
+	$(BIN)/python -m tools.pdf
+
+lighthouse: $(PAGE) .venv/test-$(VERSION)
+	$(BIN)/python -m tools.lighthouse
+
+times: .venv/test-$(VERSION)
+	$(BIN)/python -m tools.times
 
 pins: .venv/test-$(VERSION)
 	$(BIN)/python -m tools.pins

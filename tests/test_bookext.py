@@ -11,12 +11,16 @@ import pytest
 from docutils import nodes
 
 from tools.bookext.claims import LEDGER, make_section
+from tools.release import read
 
 ROOT = Path(__file__).parents[1]
+STAMP = read(ROOT)
+PUBLISHED = f"https://{STAMP.owner}.github.io/{STAMP.name}/chapters"
 
 GOOD = r"""# A page
 
-Inline $x_t = \sqrt{\bar\alpha_t}\,x_0$ and [Lin, 1991](references.md#ref-lin1991).
+Inline $x_t = \sqrt{\bar\alpha_t}\,x_0$ and
+[Lin, 1991](HOME/references.html#ref-lin1991).
 
 $$
 \begin{aligned} a &= b \\ &= \mathbb{E}\bigl[\operatorname{KL}\bigr] \end{aligned}
@@ -34,8 +38,9 @@ $$
 
 BAD = r"""# A page
 
-$\nosuchcommand$ and $\frac{1$ and [nobody](references.md#ref-nobody1900) and
-[no page](nowhere.md) and [no heading](references.md#nowhere).
+$\nosuchcommand$ and $\frac{1$ and
+[nobody](HOME/references.html#ref-nobody1900) and
+[no page](HOME/nowhere.html) and [no heading](references.md#nowhere).
 """
 
 
@@ -51,7 +56,7 @@ def build(folder, text):
         "format: jb-book\nroot: chapters/index\nchapters: [file: chapters/references]\n"
     )
     (folder / "_toc.yml").write_text(toc)
-    (chapters / "index.md").write_text(text)
+    (chapters / "index.md").write_text(text.replace("HOME", PUBLISHED))
     command = [
         Path(sys.executable).with_name("jupyter-book"),
         "build",
@@ -84,7 +89,7 @@ def test_bold_block_quotes_become_notes(good):
     assert good.count("<blockquote>") == 1
 
 
-def test_citation_links_to_the_entry(good):
+def test_published_address_leads_to_the_page_beside_it(good):
     assert 'href="references.html#ref-lin1991"' in good
 
 
@@ -103,7 +108,7 @@ def test_build_stops_at_faults(tmp_path):
         r"Undefined control sequence: \nosuchcommand",
         "KaTeX parse error: Unexpected end of input",
         "local id not found in doc 'chapters/references': 'ref-nobody1900'",
-        "nowhere.md",
+        "/chapters/nowhere",
         "'nowhere'",
     ):
         assert words in result.stderr

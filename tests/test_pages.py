@@ -2,17 +2,22 @@
 
 Every check is a function from a loaded page to a list of faults. The first half asks
 for no fault on any page of the book, the second that each check sees a planted one.
+
+To open a page takes longer than to check it, so each is opened twice: on a desktop in
+light colours, on a phone in dark ones.
 """
 
 import os
 import re
 import shutil
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import matplotlib.pyplot as plt
 import pytest
 
 from genaudit.explore import explore
+from tools.bookext.lean import explorers
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
 if not CHROMIUM:
@@ -32,6 +37,28 @@ Axe = pytest.importorskip(
 BOOK = Path(__file__).parents[1] / "_build" / "html"
 PHONE, DESKTOP = 390, 1280
 
+# What a page may cost until its reader has seen its end: bytes with all that it loads,
+# not compressed; requests; and jumps of its content, as a part of the screen.
+BYTES, REQUESTS, SHIFT = 1_500_000, 40, 0.1
+NOTE_SHIFTS = """
+window.shifted = 0;
+new PerformanceObserver(list => list.getEntries().forEach(entry => {
+  if (!entry.hadRecentInput) window.shifted += entry.value;
+})).observe({type: "layout-shift", buffered: true});
+"""
+# To the end, a screen at a time; each stop lasts two frames, so that it is drawn.
+READ_ON = """async () => {
+  const frame = () => new Promise(requestAnimationFrame);
+  for (let y = 0; y < document.documentElement.scrollHeight; y += innerHeight) {
+    scrollTo({top: y, behavior: "instant"});
+    await frame(); await frame();
+  }
+  scrollTo({top: 0, behavior: "instant"});
+  await frame(); await frame();
+}"""
+# What the style sheet would lay out only when it comes near.
+LAY_OUT = ".bd-article section { content-visibility: visible !important; }"
+
 
 def built(book):
     """Names of the book's pages, without the one that only leads to the first."""
@@ -39,9 +66,7 @@ def built(book):
     return sorted(page for page in pages if not page.startswith(("_", "index.html")))
 
 
-@pytest.fixture(params=built(BOOK) or ["index.html"])
-def page_file(request):
-    return book_page(BOOK, request.param)
+PAGES = built(BOOK) or ["index.html"]
 
 
 def book_page(book, name):
@@ -60,32 +85,58 @@ def browser():
         chromium.close()
 
 
+@pytest.fixture(scope="module", params=PAGES)
+def desktop(request, browser):
+    """A page of the book as most readers see it."""
+    page = open_page(browser, book_page(BOOK, request.param))
+    yield page
+    page.context.close()
+
+
+@pytest.fixture(scope="module", params=PAGES)
+def phone(request, browser):
+    """A page of the book on a narrow screen, in dark colours."""
+    page = open_page(browser, book_page(BOOK, request.param), PHONE, "dark")
+    yield page
+    page.context.close()
+
+
 @pytest.fixture
 def visit(browser):
-    """Open a file as a reader would; note what it asks for and complains of."""
-    contexts = []
+    """Open a file, and close it after the test."""
+    pages = []
 
-    def open_file(file, width=DESKTOP, scheme="light"):
-        context = browser.new_context(
-            viewport={"width": width, "height": 900}, color_scheme=scheme
-        )
-        contexts.append(context)
-        page = context.new_page()
-        page.faults = []
-        context.route(lambda url: url.startswith("http"), lambda route: route.abort())
-        page.on("console", lambda message: note_message(page, message))
-        page.on("pageerror", lambda error: page.faults.append(f"error: {error}"))
-        page.on("request", lambda request: note_request(page, request.url))
-        page.goto(file.as_uri())
-        page.evaluate("document.fonts.ready.then(() => 0)")
-        page.evaluate(
-            "document.querySelectorAll('details').forEach(d => d.open = true)"
-        )
-        return page
+    def open_file(file, **options):
+        pages.append(open_page(browser, file, **options))
+        return pages[-1]
 
     yield open_file
-    for context in contexts:
-        context.close()
+    for page in pages:
+        page.context.close()
+
+
+def open_page(browser, file, width=DESKTOP, scheme="light"):
+    """Open a file and read it to its end; note what it asks for and complains of."""
+    context = browser.new_context(
+        viewport={"width": width, "height": 900}, color_scheme=scheme
+    )
+    context.route(lambda url: url.startswith("http"), lambda route: route.abort())
+    page = context.new_page()
+    page.file, page.faults, page.asked = file, [], []
+    page.on("console", lambda message: note_message(page, message))
+    page.on("pageerror", lambda error: page.faults.append(f"error: {error}"))
+    page.on("request", lambda request: note_request(page, request.url))
+    page.add_init_script(NOTE_SHIFTS)
+    page.goto(file.as_uri())
+    page.evaluate("document.fonts.ready.then(() => 0)")
+    page.evaluate(READ_ON)
+    page.shifted = page.evaluate("window.shifted")
+    page.wait_for_function(
+        "[...document.querySelectorAll('form[data-pictures]')].every(f => f.data)"
+    )
+    page.add_style_tag(content=LAY_OUT)
+    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    return page
 
 
 def note_message(page, message):
@@ -94,7 +145,10 @@ def note_message(page, message):
 
 
 def note_request(page, url):
-    if not url.startswith(("file:", "data:", "blob:")):
+    if url.startswith(("data:", "blob:")):
+        return
+    page.asked.append(url)
+    if not url.startswith("file:"):
         page.faults.append(f"asks for {url}")
 
 
@@ -137,6 +191,32 @@ def alt_faults(page):
     ]
 
 
+def size_faults(page):
+    """Pictures for which no room is kept while they are on their way."""
+    sizes = "all => all.map(e => [e.src, e.getAttribute('width') > 0, "
+    sizes += "e.getAttribute('height') > 0])"
+    return [
+        f"{source[-60:]} does not say how large it is"
+        for source, *declared in page.eval_on_selector_all("img", sizes)
+        if not all(declared)
+    ]
+
+
+def cost_faults(page):
+    """What is above its limit."""
+    loaded = [Path(unquote(urlsplit(url).path)) for url in set(page.asked)]
+    costs = {
+        "bytes": (sum(path.stat().st_size for path in loaded if path.is_file()), BYTES),
+        "requests": (len(page.asked), REQUESTS),
+        "of the screen jumps": (page.shifted, SHIFT),
+    }
+    return [
+        f"{cost:.7g} {what}, {limit} allowed"
+        for what, (cost, limit) in costs.items()
+        if cost > limit
+    ]
+
+
 def width_faults(page):
     width = page.evaluate("document.documentElement.scrollWidth")
     room = page.viewport_size["width"]
@@ -157,6 +237,37 @@ def axe_faults(page):
         for rule in result.response["violations"]
         for node in rule["nodes"]
     ]
+
+
+def print_faults(page):
+    """What paper cannot show: controls, cut lines, folded answers, light letters."""
+    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = false)")
+    page.evaluate("document.documentElement.dataset.theme = 'dark'")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    paper = {"width": 680, "height": 1000}  # a sheet of A4 between its margins
+    screen = page.viewport_size
+    page.set_viewport_size(paper)
+    faults = page.evaluate(
+        """() => {
+        const shown = selector => [...document.querySelectorAll(selector)]
+          .filter(e => e.checkVisibility());
+        const faults = shown('.bd-sidebar, .bd-article button, .bd-header-article, '
+          + '.bd-article input, .prev-next-footer').map(e => `${e.className} is shown`);
+        const folded = document.querySelectorAll('.bd-article details:not([open])');
+        const cut = [...document.querySelectorAll('.bd-article pre')]
+          .filter(e => e.scrollWidth > e.clientWidth + 1);
+        if (folded.length) faults.push(`${folded.length} answers are folded`);
+        if (cut.length) faults.push(`${cut.length} cells are cut`);
+        if (document.documentElement.dataset.theme !== 'light')
+          faults.push('letters are light');
+        return faults;
+    }"""
+    )
+    page.emulate_media(media="screen")
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    page.set_viewport_size(screen)
+    return faults
 
 
 def explorer_faults(page):
@@ -227,38 +338,87 @@ def choice_pictures(_, explorer):
     return seen
 
 
-def test_page_is_quiet_and_asks_nobody(page_file, visit):
-    assert visit(page_file).faults == []
+def test_costs(desktop):
+    assert cost_faults(desktop) == []
 
 
-def test_mathematics(page_file, visit):
-    page = visit(page_file)
-    text = re.sub(r"data:image[^\"]*", "", source_of(page_file))
-    assert mathematics_faults(page, expected=bool(re.search(r"\$.+?\$", text))) == []
+def test_mathematics(desktop):
+    text = re.sub(r"data:image[^\"]*", "", source_of(desktop.file))
+    expected = bool(re.search(r"\$.+?\$", text))
+    assert mathematics_faults(desktop, expected=expected) == []
 
 
-def test_every_explorer_of_the_notebook_is_in_the_page(page_file, visit):
-    stored = source_of(page_file).count('<form class=\\"explorer\\"')
-    assert visit(page_file).locator("form.explorer").count() == stored
+def test_every_explorer_of_the_notebook_is_in_the_page(desktop):
+    stored = source_of(desktop.file).count('<form class=\\"explorer\\"')
+    assert desktop.locator("form.explorer").count() == stored
 
 
-def test_explorers_answer(page_file, visit):
-    assert explorer_faults(visit(page_file)) == []
+def test_pictures(desktop):
+    assert alt_faults(desktop) == []
+    assert size_faults(desktop) == []
 
 
-def test_alt_texts(page_file, visit):
-    assert alt_faults(visit(page_file)) == []
+def test_accessible_on_a_desktop(desktop):
+    assert desktop.evaluate("document.documentElement.dataset.theme") == "light"
+    assert axe_faults(desktop) == []
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", DESKTOP), ("dark", PHONE)])
-def test_accessible(page_file, visit, scheme, width):
-    page = visit(page_file, width, scheme)
-    assert page.evaluate("document.documentElement.dataset.theme") == scheme
-    assert axe_faults(page) == []
+def test_explorers_answer(desktop):
+    assert explorer_faults(desktop) == []
 
 
-def test_fits_a_phone(page_file, visit):
-    assert width_faults(visit(page_file, width=PHONE)) == []
+def test_page_was_quiet_and_asked_nobody(desktop):
+    assert desktop.faults == []
+
+
+def test_accessible_on_a_phone(phone):
+    assert phone.evaluate("document.documentElement.dataset.theme") == "dark"
+    assert axe_faults(phone) == []
+
+
+def test_fits_a_phone(phone):
+    assert width_faults(phone) == []
+    assert cost_faults(phone) == []
+    assert phone.faults == []
+
+
+@pytest.fixture(scope="module")
+def long_page(browser):
+    """The page of the book with the most HTML."""
+    name = max(PAGES, key=lambda name: book_page(BOOK, name).stat().st_size)
+    page = open_page(browser, BOOK / name)
+    yield page
+    page.context.close()
+
+
+def test_search_works_from_disk(visit):
+    page = visit(book_page(BOOK, PAGES[0]))
+    page.locator(".search-button-field").click()
+    page.keyboard.type("Jensen")
+    page.keyboard.press("Enter")
+    page.get_by_text("Search finished").wait_for()
+    found = page.locator("#search-results li a")
+    assert "The ledger of claims" in found.all_inner_texts()
+    assert page.faults == []
+    found.first.click()
+    page.wait_for_selector("article mark, article .highlighted")
+
+
+def test_a_link_leads_to_its_place_though_sections_are_laid_out_late(browser):
+    """The last section is far down; everything above it has an estimated height."""
+    name = max(PAGES, key=lambda name: book_page(BOOK, name).stat().st_size)
+    context = browser.new_context(viewport={"width": DESKTOP, "height": 900})
+    page = context.new_page()
+    page.goto((BOOK / name).as_uri())
+    page.locator("#pst-page-toc-nav a").nth(-3).click()
+    page.wait_for_timeout(300)
+    goal = "document.querySelector(location.hash).getBoundingClientRect().top"
+    assert 0 <= page.evaluate(goal) < 300
+    context.close()
+
+
+def test_print_has_no_controls_and_hides_nothing(long_page):
+    assert print_faults(long_page) == []
 
 
 def test_first_page_leads_into_the_book():
@@ -305,9 +465,31 @@ def test_checks_pass_a_good_page(good, visit_text):
     assert explorer_faults(page) == []
     assert mathematics_faults(page, expected=False) == []
     assert alt_faults(page) == []
+    assert size_faults(page) == []
+    assert cost_faults(page) == []
     assert width_faults(page) == []
     assert axe_faults(page) == []
     assert page.faults == []
+
+
+def test_a_slider_moved_before_its_pictures_came_catches_up(browser, good, tmp_path):
+    """A slow network is played by holding back the file with the pictures."""
+    (tmp_path / "_static").mkdir()
+    file, held = tmp_path / "page.html", []
+    text = good.replace("</main>", "</main></body>")
+    file.write_text(explorers(text, file, tmp_path))
+    page = browser.new_page()
+    page.route("**/explorers/*.js", lambda route: held.append(route))
+    page.goto(file.as_uri())
+    explorer = page.locator("form.explorer")
+    first = picture(explorer)
+    explorer.locator("input[type=range]").press("End")
+    assert picture(explorer) == first
+    held[0].continue_()
+    page.wait_for_function("document.querySelector('form').data")
+    assert picture(explorer) != first
+    assert explorer.locator("output").inner_text() == "up to 3"
+    page.close()
 
 
 @pytest.mark.parametrize(
@@ -340,9 +522,53 @@ def test_unrendered_mathematics_is_seen(visit_text, planted, seen):
     assert set(seen) <= set(mathematics_faults(page, expected=True))
 
 
+@pytest.mark.parametrize(
+    ("planted", "seen"),
+    [
+        ("<article class=bd-article><input></article>", " is shown"),
+        ("<aside class=bd-sidebar>x</aside>", "bd-sidebar is shown"),
+        (
+            f"<article class=bd-article><pre style='overflow:auto'>{200 * 'x'}</pre>",
+            "1 cells are cut",
+        ),
+        ("<article class=bd-article><details>x</details>", "1 answers are folded"),
+        ("", "letters are light"),
+    ],
+)
+def test_what_paper_cannot_show_is_seen(visit_text, planted, seen):
+    page = visit_text(f"<!doctype html>{planted}")
+    assert any(fault.endswith(seen) for fault in print_faults(page))
+
+
 @pytest.mark.parametrize("planted", ["<img src=''>", "<img src='' alt=' '>"])
 def test_missing_alt_is_seen(visit_text, planted):
     assert alt_faults(visit_text(planted)) == ["picture 0 has no alt text"]
+
+
+@pytest.mark.parametrize("planted", ["<img src='' alt=x>", "<img width=2 height=0>"])
+def test_picture_without_size_is_seen(visit_text, planted):
+    assert len(size_faults(visit_text(planted))) == 1
+
+
+@pytest.mark.parametrize(
+    ("planted", "seen"),
+    [
+        ("<!--" + BYTES * "x" + "-->", "bytes"),
+        ("<script src='big.js'></script>", "bytes"),
+        ("".join(f"<img src='{i}'>" for i in range(REQUESTS)), "requests"),
+        (
+            "<p id=late></p><p style='font-size: 300px'>text</p>"
+            "<script>const next = requestAnimationFrame;"
+            "onload = () => next(() => next(() => late.style.height = '600px'))"
+            "</script>",
+            "of the screen jumps",
+        ),
+    ],
+)
+def test_cost_is_seen(visit_text, tmp_path, planted, seen):
+    (tmp_path / "big.js").write_text("/*" + BYTES * "x" + "*/")
+    faults = cost_faults(visit_text(f"<!doctype html>{planted}"))
+    assert any(seen in fault for fault in faults)
 
 
 def test_wide_page_is_seen(visit_text, good):

@@ -8,7 +8,7 @@ from .notebook import Chapter
 FENCE = re.compile(r"^ *(```+|~~~+)(?!\{).*?^ *\1 *$", re.DOTALL | re.MULTILINE)
 INLINE_CODE = re.compile(r"(?<![`}])(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
 MATH = re.compile(r"\$\$.*?\$\$|(?<![\\$])\$(?!\s)[^$]+?\$", re.DOTALL)
-MYST = {
+BOOK_ALONE = {
     "a role": r"\{[a-z][\w:+.-]*\}`",
     "a directive": r"^ *(```+|~~~+|:::+)\{",
     "a colon fence": r"^ *:::",
@@ -18,8 +18,7 @@ MYST = {
     "an attribute": r"[\])]\{[.#]",
     "an equation label": r"\$\$ *\([\w-]+\)",
     "a LaTeX reference": r"\\(eqref|ref|label|cite)\{",
-    "a link to a built page": r"\]\([^)\s]*(?<!:)\.html[)#]",
-    "a link into a notebook": r"\]\([^)\s]*\.ipynb#",
+    "a path": r"\]\((?!https?://|#|attachment:)[^)]*\)",
     "a footnote": r"\[\^",
 }
 
@@ -35,6 +34,6 @@ def raw(chapter: Chapter) -> Iterator[str]:
             "a LaTeX reference": text,
         }
         words = MATH.sub("", text)
-        for what, pattern in MYST.items():
+        for what, pattern in BOOK_ALONE.items():
             if found := re.search(pattern, places.get(what, words), re.MULTILINE):
-                yield f"{cell.id}: {what}, {found[0].strip()!r}, is MyST"
+                yield f"{cell.id}: {what}, {found[0].strip()!r}, is for the book alone"

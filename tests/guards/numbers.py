@@ -108,7 +108,7 @@ def plain(markdown: str) -> str:
     text = INLINE_CODE.sub(" ", FENCE.sub(" ", markdown))
     text = re.sub(r"<!--.*?-->|<[^>\s][^>]*>", " ", text, flags=re.DOTALL)
     text = re.sub(r"!\[[^\]]*\]\([^)]*\)", " ", text)
-    text = re.sub(r"\[[^\]]*\]\([^)]*references\.md[^)]*\)", " ", text)  # citations
+    text = re.sub(r"\[[^\]]*\]\([^)]*references\.\w+#ref-[^)]*\)", " ", text)
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
     text = re.sub(r"https?://\S+", " ", text)
     text = re.sub(r"\bequations? \(\d+\)", " ", text)

@@ -5,20 +5,20 @@
 - `notes`: block quotes that begin with a bold word become notes;
 - `claims`: the ledger of every claim as a page of tables;
 - `links`: to entries of the bibliography;
-- `templates/layout.html`: the theme's page without a script that nothing uses.
+- `provenance`: version, commit and run time in each footer, and the page of run times;
+- `sharing`: description, address and picture of a page for those who link to it;
+- `lean`: what a page loads and does not need is taken out once it is built.
 """
 
 from pathlib import Path
 
-from . import claims, links, mathematics, notes
+from . import claims, lean, links, mathematics, notes, provenance, sharing
 
 
 def setup(app):
     """Register the parts with Sphinx."""
-    claims.setup(app)
-    links.setup(app)
-    mathematics.setup(app)
-    notes.setup(app)
+    for part in (claims, links, mathematics, notes, provenance, sharing, lean):
+        part.setup(app)
     templates = str(Path(__file__).with_name("templates"))
     app.connect(
         "config-inited", lambda _, config: config.templates_path.append(templates)

@@ -1,8 +1,25 @@
 """Links in plain Markdown that MyST alone would not resolve.
 
-`[Lin, 1991](references.md#ref-lin1991)` leads to an entry of the bibliography, though
-MyST knows only headings as goals. A key that is not there is a warning like any other.
+A notebook may be read alone, in Colab for example, where a path leads nowhere. So it
+names the published page, and while the book is built that becomes a path: the pages
+lead to each other from disk too, and a link to a page that is not there is a warning.
+
+`[Lin, 1991](.../references.html#ref-lin1991)` leads to an entry of the bibliography,
+though MyST knows only headings as goals. A key that is not there is a warning as well.
 """
+
+import re
+
+from .sharing import site
+
+
+def make_local(app, _page, source):
+    """Replace the addresses of published pages by paths to their sources."""
+
+    published = re.compile(rf"\]\({re.escape(site(app.config))}([\w/]+)\.html")
+    source[0] = published.sub(
+        lambda match: f"](/{app.env.doc2path(match[1], base=False)}", source[0]
+    )
 
 
 def add_anchors(_app, env):
@@ -14,5 +31,6 @@ def add_anchors(_app, env):
 
 
 def setup(app):
-    """Enter the anchors once all pages are read, before links resolve."""
+    """Register; the anchors once all pages are read, before links resolve."""
+    app.connect("source-read", make_local)
     app.connect("env-check-consistency", add_anchors)
