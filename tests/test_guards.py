@@ -355,7 +355,7 @@ def test_markdown_that_reads_raw(write, source):
         (r"52.5 per cent, 52\% or $52\%$", ["52.5%", "52%", "52%"]),
         ("float64, W1, x0 and version 2.13.0 of it", ["2.13"]),
         (
-            "`0.123`, [Ho, 2020](https://a.b/references.html#ref-ho2020), equation (17)",
+            "`0.123`, [Ho, 2020](https://a.b/references.html#ref-ho), equation (17)",
             [],
         ),
         ("[the 12 steps](gan.ipynb)", ["12"]),
