@@ -34,12 +34,13 @@ REPORT ?= /dev/null
 # One thread a process: two test workers share two cores, and sums keep their order.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help book pdf lighthouse times test package-test newest pins mutants bench \
-	publish clean python
+.PHONY: help book pdf site lighthouse times test package-test newest pins mutants \
+	bench publish clean python
 
 help:
 	@echo 'make book     build the pages and print the path of the one to open'
 	@echo 'make pdf      print the whole book as one PDF'
+	@echo 'make site     put pages, PDF and an archive for offline reading into build/site'
 	@echo 'make test     build the pages, re-run every chapter and run all tests'
 	@echo 'make package-test  run the tests of the package with other versions of what it'
 	@echo '              needs: VERSIONS=oldest or, as without it, VERSIONS=newest'
@@ -86,6 +87,10 @@ newest: | python
 	sed -n '/^# The package/,/^# Tests/s/==.*//p' requirements.txt > build/newest.txt
 	build/newest-$(VERSION)/$(SCRIPTS)/$(NEWEST) -r build/newest.txt --editable .
 	build/newest-$(VERSION)/$(SCRIPTS)/python -m tools.newest | tee -a "$(REPORT)"
+
+# What the host of the pages gets.
+site: pdf
+	$(BIN)/python -m tools.site build/site
 
 pdf: $(PAGE) .venv/test-$(VERSION)
 	$(BIN)/python -m tools.pdf

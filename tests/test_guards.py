@@ -588,3 +588,12 @@ def test_distance_in_roundings():
 def test_distance_to_the_boundary(value, spec, distance):
     found = Field(1, value, spec, format(value, spec)).distance
     assert found == pytest.approx(distance, rel=1e-9, abs=1e-30)
+
+
+def test_the_cell_that_contributors_see_is_one_of_the_book():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf8")
+    shown = re.search(
+        r"(?s)the cell `([\w-]+)` of .*?\((.*?)\).*?```python\n(.*?)\n```", text
+    )
+    cells = {cell.id: cell.source for cell in Chapter(ROOT / shown[2]).code}
+    assert cells[shown[1]] == shown[3]

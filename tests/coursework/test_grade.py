@@ -22,10 +22,7 @@ from tests.coursework.small_course import (
     needs_sandbox,
     results,
 )
-from tests.guards.notebook import ROOT
 
-SOLUTIONS = ROOT / "solutions"
-NAMES = sorted(path.stem for path in SOLUTIONS.glob("*.py"))
 WRONG = "def half(x):\n    return x / 3"
 ANSWERS = {
     "wrong": {"half": WRONG},
@@ -411,38 +408,3 @@ def test_a_cluster_needs_its_package(graded, small, monkeypatch):
     monkeypatch.setitem(sys.modules, "dask.distributed", None)
     with pytest.raises(ValueError, match="pip install distributed"):
         graded(small, scheduler="tcp://127.0.0.1:1")
-
-
-# The exercises of the book
-
-
-@pytest.fixture(scope="module")
-def book(tmp_path_factory):
-    """Every master, and every notebook as students get it, graded in one batch."""
-    folder = tmp_path_factory.mktemp("book")
-    (folder / "in" / "master").mkdir(parents=True)
-    for name in NAMES:
-        shutil.copy(SOLUTIONS / f"{name}.ipynb", folder / "in" / "master")
-    release(SOLUTIONS, folder / "in" / "untouched")
-    grade(folder / "in", folder / "out", SOLUTIONS, 1)
-    return results(folder / "out")
-
-
-@needs_sandbox
-@pytest.mark.parametrize("name", NAMES)
-def test_a_master_gets_all_automatic_points(book, name):
-    result = book["master", name]
-    assert (result["status"], result["problem"]) == ("ok", "")
-    assert {check["name"]: check["reason"] for check in result["checks"]} == {
-        check["name"]: "" for check in result["checks"]
-    }
-    assert earned(result) == [check["points"] for check in result["checks"]]
-
-
-@needs_sandbox
-@pytest.mark.parametrize("name", NAMES)
-def test_an_untouched_notebook_gets_none_and_does_not_crash(book, name):
-    result = book["untouched", name]
-    assert (result["status"], result["problem"]) == ("ok", "")
-    assert {check["reason"] for check in result["checks"]} == {"still to be written"}
-    assert sum(earned(result)) == 0

@@ -18,7 +18,6 @@ from nbformat.v4 import (
 from coursework.checks import load
 from coursework.personal import constants_of
 from coursework.release import release
-from tests.guards.notebook import ROOT
 
 KEY = b"0123456789abcdef"
 HIDDEN = """
@@ -622,14 +621,3 @@ def test_a_personal_release_over_a_public_one(course):
 def test_a_release_into_a_file(course):
     course.to.write_text("")
     assert "out: must be a folder" in course.refused()
-
-
-# The book's own
-
-
-def test_the_exercises_are_those_that_a_release_makes_now(tmp_path):
-    fresh = {
-        path.name: path.read_text() for path in release(ROOT / "solutions", tmp_path)
-    }
-    stored = {path.name: path.read_text() for path in ROOT.glob("exercises/*.ipynb")}
-    assert fresh == stored, "python -m coursework release --to exercises"

@@ -295,7 +295,7 @@ def test_it_sees_the_system_and_nothing_else(inside):
 def test_it_sees_none_of_the_files_of_the_course(inside, tmp_path):
     secret = tmp_path / "course.key"
     secret.write_text("secret")
-    for path in [secret, ROOT / "solutions", ROOT / "src", ROOT / "tests"]:
+    for path in [secret, ROOT / "src", ROOT / "tests", *ROOT.glob("solutions")]:
         assert path.exists()
         assert not inside.value("os.path.exists(a[0])", str(path))
     for name in ("checks", "exam", "grade", "personal", "sandbox"):
@@ -610,7 +610,7 @@ def test_files_of_ones_own_need_no_bubblewrap(package, monkeypatch, tmp_path):
     with Sandbox(package, fork=False, sealed=False) as made, made.session() as session:
         probe = Probe(session)
         assert probe.value("os.getuid()") == os.getuid()
-        assert probe.value("os.path.exists(a[0])", str(ROOT / "solutions"))
+        assert probe.value("os.path.exists(a[0])", str(ROOT / "exercises"))
         assert probe.fails("import genaudit.exercises.gaussian_elbo") == "nothing"
         answer = "from genaudit.latent import GaussianModel\nGaussianModel(1.0)"
         assert probe.fails(answer) == "ImportError"
