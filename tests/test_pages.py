@@ -189,14 +189,18 @@ def alt_faults(page):
 
 
 def size_faults(page):
-    """Pictures for which no room is kept while they are on their way."""
-    sizes = "all => all.map(e => [e.src, e.getAttribute('width') > 0, "
-    sizes += "e.getAttribute('height') > 0])"
-    return [
-        f"{source[-60:]} does not say how large it is"
-        for source, *declared in page.eval_on_selector_all("img", sizes)
-        if not all(declared)
-    ]
+    """Pictures that are stretched, or for which no room is kept until they come."""
+    sizes = page.eval_on_selector_all(
+        "img",
+        """all => all.map(e => [e.src, e.getAttribute('width') > 0 &&
+          e.getAttribute('height') > 0, e.clientWidth * e.naturalHeight,
+          e.clientHeight * e.naturalWidth])""",
+    )
+    for source, declared, one, other in sizes:
+        if not declared:
+            yield f"{source[-60:]} does not say how large it is"
+        elif abs(one - other) > 0.02 * one:
+            yield f"{source[-60:]} is stretched"
 
 
 def cost_faults(page):
@@ -352,7 +356,7 @@ def test_every_explorer_of_the_notebook_is_in_the_page(desktop):
 
 def test_pictures(desktop):
     assert alt_faults(desktop) == []
-    assert size_faults(desktop) == []
+    assert list(size_faults(desktop)) == []
 
 
 def test_accessible_on_a_desktop(desktop):
@@ -465,7 +469,7 @@ def test_checks_pass_a_good_page(good, visit_text):
     assert explorer_faults(page) == []
     assert mathematics_faults(page, expected=False) == []
     assert alt_faults(page) == []
-    assert size_faults(page) == []
+    assert list(size_faults(page)) == []
     assert cost_faults(page) == []
     assert width_faults(page) == []
     assert axe_faults(page) == []
@@ -545,9 +549,20 @@ def test_missing_alt_is_seen(visit_text, planted):
     assert alt_faults(visit_text(planted)) == ["picture 0 has no alt text"]
 
 
-@pytest.mark.parametrize("planted", ["<img src='' alt=x>", "<img width=2 height=0>"])
-def test_picture_without_size_is_seen(visit_text, planted):
-    assert len(size_faults(visit_text(planted))) == 1
+@pytest.mark.parametrize(
+    ("planted", "seen"),
+    [
+        ("<img src='' alt=x>", "how large"),
+        ("<img width=2 height=0>", "how large"),
+        ("<img width=40 height=80 src='square.svg'>", "stretched"),
+    ],
+)
+def test_picture_of_no_size_or_odd_shape_is_seen(visit_text, tmp_path, planted, seen):
+    square = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"></svg>'
+    (tmp_path / "square.svg").write_text(square)
+    style = "<style>img { object-fit: fill }</style>"
+    (fault,) = size_faults(visit_text(style + planted))
+    assert seen in fault
 
 
 @pytest.mark.parametrize(
