@@ -137,7 +137,8 @@ def test_the_description_is_the_first_paragraph():
     question = nodes.paragraph()
     question += [nodes.strong(text="The question."), nodes.Text(" Why\nso?")]
     raw = nodes.paragraph(text=r"\frac{1}{2}")
-    assert description(page_of(raw, question, nodes.paragraph(text="no"))) == "Why so?"
+    shown = nodes.paragraph("", "", nodes.image(alt="a picture"))
+    assert description(page_of(raw, shown, question)) == "Why so?"
     long = description(page_of(nodes.paragraph(text=100 * "word ")))
     assert len(long) <= 200 and long.endswith("word…")
     assert description(page_of()) == ""

@@ -38,6 +38,8 @@ def faults(name: str, flow: dict) -> list[str]:
     # YAML 1.1 reads the key `on` as the truth.
     if "pull_request_target" in flow[True]:
         found.append("runs a stranger's code with the rights of the repository")
+    if "workflow_run" in flow[True] and "workflow_run.event == 'push'" not in str(flow):
+        found.append("may deploy what a stranger's pull request made")
     if flow.get("permissions") != {"contents": "read"}:
         found.append("may more than read")
     if flow.get("defaults") != {"run": {"shell": "bash"}}:
@@ -121,6 +123,7 @@ def test_a_good_workflow_has_no_fault():
     ("old", "new", "fault"),
     [
         ("[push]", "[pull_request_target]", "a stranger's code"),
+        ("[push]", "[workflow_run]", "a stranger's pull request"),
         ("contents: read", "contents: write", "may more than read"),
         ("permissions: {contents: read}", "", "may more than read"),
         ("shell: bash", "shell: sh", "its shell"),

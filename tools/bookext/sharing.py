@@ -36,6 +36,8 @@ def set_site(_app, config):
 def description(tree):
     """Return the first paragraph of a page in one line, cut between words."""
     for paragraph in tree.findall(nodes.paragraph):
+        if not any(paragraph.findall(nodes.Text)):  # a picture's alt text
+            continue
         text = " ".join(paragraph.astext().split())
         if text and "\\" not in text:
             text = text.removeprefix("The question. ")
