@@ -14,13 +14,13 @@ VERSION := $(shell "$(PYTHON)" -c \
 SCRIPTS := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
 BIN := .venv/$(SCRIPTS)
 # What a rendered page needs; the rest of requirements.txt is for pins and tests.
-BOOK := jupyter-book sphinx-book-theme sphinxcontrib-katex mini-racer fonttools
+BOOK := jupyter-book sphinx-book-theme sphinxcontrib-katex mini-racer fonttools griffelib
 PAGE := _build/html/index.html
 # Folders count too: their time changes when a file goes away; and commits, which stand
 # in the footers.
 PAGES := _config.yml _toc.yml $(wildcard .git/logs/HEAD) \
 	$(shell find chapters exercises tools/bookext \
-	-name '.*' -prune -o -name __pycache__ -prune -o -print 2>/dev/null)
+	src/genaudit -name '.*' -prune -o -name __pycache__ -prune -o -print 2>/dev/null)
 # The package's own tests: those named after one of its modules.
 ROOMS := $(patsubst _%,%,$(notdir $(basename $(wildcard src/genaudit/*))))
 PACKAGE_TESTS := $(wildcard $(ROOMS:%=tests/test_%.py) $(ROOMS:%=tests/test_%_*.py))
@@ -35,7 +35,7 @@ REPORT ?= /dev/null
 export OMP_NUM_THREADS ?= 1
 
 .PHONY: help book pdf site lighthouse times test package-test newest pins mutants \
-	bench publish clean python
+	bench publish dist upload clean python
 
 help:
 	@echo 'make book     build the pages and print the path of the one to open'
@@ -51,6 +51,8 @@ help:
 	@echo 'make lighthouse  measure the heaviest pages as a phone and a desktop load them'
 	@echo 'make bench    time the ensemble of networks and the samplers against plain loops'
 	@echo 'make publish  commit the public side to a clone of its repository, CLONE=path'
+	@echo 'make dist     build the package as PyPI wants it, into build/dist'
+	@echo 'make upload   the same, and upload it'
 	@echo 'make clean    remove what the others made'
 	@echo 'Needs Python 3.11 to 3.13; PYTHON=python3.12 chooses one.'
 
@@ -126,6 +128,18 @@ publish: .venv/test-$(VERSION)
 	$(PUBLIC) tag $(TAG)
 	$(PUBLIC) push --quiet --atomic origin HEAD $(TAG)
 
+# What is committed, so that nothing else that lies about gets in.
+dist: .venv/dist-$(VERSION)
+	rm -rf build/dist build/source
+	mkdir -p build/source
+	git archive HEAD | tar -x -C build/source
+	$(BIN)/python -m build --no-isolation --outdir build/dist build/source
+	$(BIN)/twine check --strict build/dist/*
+
+# A workflow that PyPI trusts needs no password; elsewhere twine asks for a token.
+upload: dist
+	$(BIN)/twine upload build/dist/*
+
 clean:
 	rm -rf .venv _build build mutants src/*.egg-info
 
@@ -148,6 +162,11 @@ python:
 	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps \
 		--no-build-isolation --editable .
+	@touch $@
+
+.venv/dist-$(VERSION): requirements.txt .venv/python-$(VERSION)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c requirements.txt \
+		setuptools build==1.6.1 twine==7.0.0
 	@touch $@
 
 .venv/mutants-$(VERSION): .venv/test-$(VERSION)

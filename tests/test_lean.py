@@ -52,6 +52,12 @@ def test_a_page_leaves_search_to_the_page_that_searches(tmp_path):
     assert "prefers-color-scheme" in page and '"auto"' not in page
 
 
+def test_an_arrow_of_the_list_of_pages_has_a_name(tmp_path):
+    arrow = '<summary><span class="toctree-toggle" role="presentation"></span>'
+    page = slim_page(arrow, tmp_path / "page.html", tmp_path)
+    assert page.startswith('<summary aria-label="Pages of this part"><span')
+
+
 def test_the_page_that_searches_keeps_its_scripts_in_their_order(tmp_path):
     page = slim_page(HEAD, tmp_path / "search.html", tmp_path)
     assert [name.rpartition("/")[2] for _, name in sources(page)] == [

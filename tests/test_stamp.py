@@ -102,7 +102,7 @@ def test_each_changed_file_is_named_with_what_changed(few):
     lines = dict(line.split(": ") for line in stamp(few, NEW))
     changed = {path for path, text in contents(few).items() if text != before[path]}
     assert set(lines) == {path.relative_to(few).as_posix() for path in changed}
-    assert lines["pyproject.toml"] == f"{OLD.version} -> {NEW.version}"
+    assert lines["pyproject.toml"].startswith(f"{OLD.version} -> {NEW.version}, ")
     assert f"{OLD.repo} -> {NEW.repo}" in lines["chapters/gan.ipynb"]
     assert f"{OLD.tag} -> {NEW.tag}" in lines["chapters/gan.ipynb"]
 
@@ -113,6 +113,9 @@ LINES = [
     ("CITATION.cff", 'repository-code: "https://github.com/{0.repo}"'),
     ("CITATION.cff", "version: {0.version}"),
     ("pyproject.toml", 'version = "{0.version}"'),
+    ("pyproject.toml", 'Source = "https://github.com/{0.repo}"'),
+    ("pyproject.toml", '/{0.repo}/blob/{0.tag}/CHANGELOG.md"'),
+    ("pyproject.toml", 'Issues = "https://github.com/{0.repo}/issues"'),
     ("src/genaudit/__init__.py", '__version__ = "{0.version}"'),
     ("README.md", "genaudit @ git+https://github.com/{0.repo}@{0.tag}"),
     ("chapters/gan.ipynb", "genaudit @ git+https://github.com/{0.repo}@{0.tag}"),

@@ -19,6 +19,7 @@ BOOTSTRAPS = [
     "sudo sysctl --write kernel.apparmor_restrict_unprivileged_userns=0",
 ]
 MAY = {
+    ("package", "upload"): {"contents": "read", "id-token": "write"},
     ("pages", "deploy"): {"pages": "write", "id-token": "write"},
 }
 MAKE = re.compile(

@@ -20,6 +20,16 @@ INSTALLS = (
     r"genaudit @ git\+https://github\.com/(?P<repo>[^@\s\"]+)@(?P<tag>[^\\\"\s]+)"
 )
 INSTALL = "a line that installs the package"
+HUB = r"https://github\.com/(?P<repo>[\w.-]+/[\w.-]+)"
+SITE = r"https://(?P<owner>[\w-]+)\.github\.io/(?P<name>[\w.-]+)/"
+# What the package index shows beside the package.
+URLS = {
+    "Homepage": SITE,
+    "Documentation": SITE + r"chapters/api/index\.html",
+    "Source": HUB,
+    "Changelog": HUB + r"/blob/(?P<tag>[^/]+)/CHANGELOG\.md",
+    "Issues": HUB + "/issues",
+}
 # Each of these files has each of these lines.
 PLACES = [
     ("_config.yml", "url", r"(?m)^  url: https://github\.com/(?P<repo>\S+)$"),
@@ -31,6 +41,7 @@ PLACES = [
     ),
     ("CITATION.cff", "version", r"(?m)^version: (?P<version>\S+)$"),
     ("pyproject.toml", "version", r'(?m)^version = "(?P<version>[^"]+)"$'),
+    *[("pyproject.toml", what, rf'(?m)^{what} = "{at}"$') for what, at in URLS.items()],
     (
         "src/genaudit/__init__.py",
         "__version__",

@@ -19,7 +19,11 @@ from genaudit.schedule import Schedule, linear_schedule
 from genaudit.training import fit, mlp
 
 SEEDS = (6050, 6051, 6052, 6053, 6054)
+"""One for each pair of networks."""
+
 CONDITIONS = ("with time", "without time")
+"""What a network is told besides the noised point."""
+
 METRICS = (
     "noise MSE",
     "exact denoiser's MSE",
@@ -29,7 +33,13 @@ METRICS = (
     "mass in |x| < 1",
     "Wasserstein-1",
 )
-BATCH, LEARNING_RATE = 512, 0.002
+"""What is measured of every network and its samples."""
+
+BATCH = 512
+"""Points in each update, from each seed's stream."""
+
+LEARNING_RATE = 0.002
+"""Adam's, for every network."""
 
 
 def target() -> GaussianMixture:

@@ -2,7 +2,8 @@
 
 A text is a row of L tokens 0..V-1; MASK stands where a token is hidden. Two corruptions
 are here. Masking hides tokens one after another, and a denoiser reveals them. Uniform
-corruption redraws tokens, and matrices over all V^L texts give every probability.
+corruption redraws tokens, and matrices over all V^L texts give every probability. Bad
+input raises a ValueError that names the argument, its value and the rule.
 """
 
 import math
@@ -15,6 +16,7 @@ from torch import Tensor
 from genaudit import _check
 
 MASK = -1
+"""Stands in a text where a token is hidden."""
 
 Denoiser = Callable[[Tensor], Tensor]
 """Texts (B, L) with masks -> log-probabilities (B, L, V) of the token at each place."""

@@ -1,4 +1,7 @@
-"""How far apart two laws are, in nats, and the game that measures one such distance."""
+"""How far apart two laws are, in nats, and the game that measures one such distance.
+
+Bad input raises a ValueError that names the argument, its value and the rule.
+"""
 
 import math
 

@@ -3,11 +3,11 @@
 A notebook output can carry several forms of one object, and each reader takes the one
 it understands. All three forms here come from one function from a value to a figure:
 
-- `text/html`: a native range input with every picture inlined, for the rendered book
+- ``text/html``: a native range input with every picture inlined, for the rendered book
   and for a notebook opened without a kernel, from disk and without a network;
-- `application/vnd.jupyter.widget-view+json`: ipywidgets that draw again in Python
+- ``application/vnd.jupyter.widget-view+json``: ipywidgets that draw again in Python
   while a kernel lives;
-- `image/png`: the first picture, for print.
+- ``image/png``: the first picture, for print.
 """
 
 import base64
@@ -53,26 +53,26 @@ def explore(
     """Draw a figure at every stop of a slider and show them as one.
 
     Args:
-        draw: `draw(value)`, or `draw(value, choice)` where there are choices, returns
-            a matplotlib figure and a readout: one sentence with the numbers to notice
-            at this stop. It stands below the picture and is announced by screen
+        draw: ``draw(value)``, or ``draw(value, choice)`` where there are choices,
+            returns a matplotlib figure and a readout: one sentence with the numbers to
+            notice at this stop. It stands below the picture and is announced by screen
             readers.
         values: the stops of the slider, finite numbers.
         label: what the slider moves, in plain text.
         alt: what the picture shows whatever the stop, for readers who cannot see it.
-        start: the stop shown first, one of `values`; the first of them by default.
+        start: the stop shown first, one of ``values``; the first of them by default.
         choices: up to about four settings, shown as radio buttons, the first one
             chosen at first.
-        choice_label: what the radio buttons choose; goes with `choices`.
+        choice_label: what the radio buttons choose; goes with ``choices``.
 
     Returns:
         An object that shows itself as the last line of a cell.
 
     Raises:
-        ValueError: `values` holds fewer than two numbers or one that is not finite,
-            `start` is not a stop, a text is empty, `choices` is empty or comes without
-            `choice_label` or the other way round, or `draw` returns anything but a
-            figure and a text.
+        ValueError: ``values`` holds fewer than two numbers or one that is not finite,
+            ``start`` is not a stop, a text is empty, ``choices`` is empty or comes
+            without ``choice_label`` or the other way round, or ``draw`` returns
+            anything but a figure and a text.
     """
     stops = [value.item() if hasattr(value, "item") else value for value in values]
     if len(stops) < 2:
@@ -98,7 +98,7 @@ def _require_text(name: str, text: object) -> None:
 
 
 def _position(stops: list[float], start: float) -> int:
-    """Where `start` stands among the stops, forgiving the rounding of a grid."""
+    """Where ``start`` stands among the stops, forgiving the rounding of a grid."""
     for index, stop in enumerate(stops):
         if math.isclose(stop, start, rel_tol=1e-9, abs_tol=1e-12):
             return index
@@ -106,7 +106,7 @@ def _position(stops: list[float], start: float) -> int:
 
 
 class Explorer:
-    """The pictures of one slider, in the three forms; made by `explore`."""
+    """The pictures of one slider, in the three forms; made by ``explore``."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class Explorer:
         choices: list[str],
         choice_label: str | None,
     ) -> None:
-        """Draw every picture; the arguments are checked by `explore`."""
+        """Draw every picture; the arguments are checked by ``explore``."""
         self._draw, self._values, self._first = draw, stops, first
         self._stops = [f"{stop:g}" for stop in stops]
         self._label, self._alt = label, alt
@@ -215,7 +215,7 @@ class Explorer:
         )
 
     def _widget(self) -> dict[str, object]:
-        """The form for a live kernel, which calls `draw` again at every move."""
+        """The form for a live kernel, which calls ``draw`` again at every move."""
         try:
             import ipywidgets
         except ImportError:

@@ -14,10 +14,19 @@ from torch import Tensor
 from genaudit import _check
 
 SIDE = 20
+"""Pixels along each side of a picture."""
+
 PIXELS = SIDE * SIDE
-SIZES = (0.55, 0.95)  # radius of the disc, in half-widths of the picture
-SMILES = (-1.0, 1.0)  # from a frown to a grin
-TOLERANCE = 0.5  # largest squared error, summed over pixels, of what counts as a face
+"""Numbers in a picture."""
+
+SIZES = (0.55, 0.95)
+"""Smallest and largest radius of the disc, in half-widths of the picture."""
+
+SMILES = (-1.0, 1.0)
+"""Bend of the mouth, from a frown to a grin."""
+
+TOLERANCE = 0.5
+"""Largest squared error, summed over pixels, of what counts as a face."""
 
 _LOW, _HIGH = torch.tensor([SIZES, SMILES], dtype=torch.float64).T
 _EDGE = 0.05  # softness of every edge, half the width of a pixel

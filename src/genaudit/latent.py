@@ -1,7 +1,8 @@
 """Latent-variable models small enough that the evidence is known exactly.
 
 For one observation x and any q(z), log p(x) = ELBO(q) + KL(q || p(z | x)). Each model
-here gives every term of that identity in closed form, in nats.
+here gives every term of that identity in closed form, in nats. Bad input raises a
+ValueError that names the argument, its value and the rule.
 """
 
 import math

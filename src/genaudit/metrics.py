@@ -1,6 +1,7 @@
 """Scores for what a model made: attempts that pass, texts, clouds of points.
 
-Each says what it counts and what it divides by. None of them is a loss.
+Each says what it counts and what it divides by. None of them is a loss. Bad input
+raises a ValueError that names the argument, its value and the rule.
 """
 
 import math

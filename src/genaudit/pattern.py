@@ -15,9 +15,15 @@ from torch import Tensor
 from genaudit import _check
 from genaudit.mixture import GaussianMixture
 
-SD = 0.04  # of every part, in each coordinate
-HIT_RADIUS = 3.0  # a point hits the flower within this many SDs of a part
+SD = 0.04
+"""Standard deviation of every part, in each coordinate."""
+
+HIT_RADIUS = 3.0
+"""A point hits the flower within this many SDs of a part."""
+
 CLASSES = ("petals", "seeds", "centre")
+"""Names of the three kinds of parts."""
+
 # Parts in each ring, its radius, the turn of its first part, and its class.
 _RINGS = (
     (15, 1.1, 0.0, 0),
@@ -56,7 +62,10 @@ class Hits(NamedTuple):
         return len(self.part[self.hit].unique())
 
     def share(self, name: str) -> float:
-        """Share of all points that hit a part of the named class."""
+        """Share of all points that hit a part of the named class, one of CLASSES.
+
+        ValueError for another name.
+        """
         _check.choice("name", name, CLASSES)
         wanted = LABELS[self.part] == CLASSES.index(name)
         return (wanted & self.hit).double().mean().item()

@@ -2,7 +2,8 @@
 
 ``schedule`` and ``t`` name the noise level: ``t`` is an int in 1..T, or an integer
 tensor of shape (B,) with one timestep for each of the B examples in a batch of shape
-(B, ...). Noise is handed in, never drawn here, so each step is a plain function.
+(B, ...). Noise is handed in, never drawn here, so each step is a plain function. Bad
+input raises a ValueError that names the argument, its value and the rule.
 """
 
 import torch
@@ -12,6 +13,7 @@ from genaudit import _check
 from genaudit.schedule import Schedule
 
 VARIANCES = ("beta", "beta_tilde", "none")
+"""What ``ddpm_step`` can take for the variance of the fresh noise."""
 
 
 def _per_example(coefficient: Tensor, x: Tensor) -> Tensor:

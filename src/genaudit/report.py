@@ -28,7 +28,8 @@ def agreement(computed, exact, tolerance: float = 1e-12) -> str:
     """Say that two results agree; AssertionError with both if they do not.
 
     The words are the same on every machine, unlike the digits of a rounding residual.
-    Compares entry by entry, absolutely. A NaN agrees with nothing.
+    Compares entry by entry, absolutely. A NaN agrees with nothing. ValueError if the
+    shapes differ.
     """
     computed, exact = _check.floating(computed), _check.floating(exact)
     if exact.ndim:

@@ -1,4 +1,7 @@
-"""Samplers: a start, a guess of the noise or a score, and a loop over single steps."""
+"""Samplers: a start, a guess of the noise or a score, and a loop over single steps.
+
+Bad input raises a ValueError that names the argument, its value and the rule.
+"""
 
 from collections import deque
 from collections.abc import Callable, Iterator

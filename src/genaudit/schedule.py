@@ -1,7 +1,8 @@
 """Noise schedules: how much of the data is left after t steps of noise.
 
 One step keeps ``alpha_t = 1 - beta_t`` of the variance and adds ``beta_t`` of fresh
-noise; ``alpha_bar_t`` is the product of the first t alphas (Ho and others, 2020).
+noise; ``alpha_bar_t`` is the product of the first t alphas (Ho and others, 2020). Bad
+input raises a ValueError that names the argument, its value and the rule.
 """
 
 import math

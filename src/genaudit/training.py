@@ -1,4 +1,7 @@
-"""Training loops with a progress bar: one loss, or two players in turn."""
+"""Training loops with a progress bar: one loss, or two players in turn.
+
+Bad input raises a ValueError that names the argument, its value and the rule.
+"""
 
 import sys
 from collections.abc import Callable, Iterable

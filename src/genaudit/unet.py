@@ -15,7 +15,12 @@ from genaudit.process import forward_jump, noise_from_velocity, velocity
 from genaudit.schedule import Schedule
 from genaudit.training import fit
 
-LEARNING_RATE, DECAY = 0.004, 0.4
+LEARNING_RATE = 0.004
+"""Adam's at first, in ``train_denoiser``."""
+
+DECAY = 0.4
+"""Share of the updates, at the end, over which the rate falls to 0."""
+
 _CHUNK = 32  # points a network sees at once: few enough for the processor's cache
 
 
@@ -130,7 +135,7 @@ def train_denoiser(
     parameters are frozen at the end.
 
     Args:
-        network: maps (B, D) and timesteps (B,) to (B, D), as in this room's title.
+        network: maps (B, D) and timesteps (B,) to (B, D), as said for this module.
         clean: data, shape (N, D), roughly of mean 0 and within a few units.
         schedule: noise levels, from which timesteps 1..T are drawn.
         batch: points in each update, 1 or more. Convolutions in float64 run fastest on

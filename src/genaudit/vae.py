@@ -7,7 +7,14 @@ from genaudit import _check
 from genaudit.divergence import kl_gaussian
 from genaudit.training import fit, mlp
 
-HIDDEN, BATCH, LEARNING_RATE = 64, 128, 0.002
+HIDDEN = 64
+"""Units of the one hidden layer of encoder and decoder."""
+
+BATCH = 128
+"""Pictures in each update of ``train_vae``."""
+
+LEARNING_RATE = 0.002
+"""Adam's, in ``train_vae``."""
 
 
 class Vae(nn.Module):
@@ -18,7 +25,8 @@ class Vae(nn.Module):
     Args:
         pixels: numbers in a picture.
         codes: numbers in a code.
-        noise_variance: variance of each pixel around the decoder's output, > 0.
+        noise_variance: variance of each pixel around the decoder's output, > 0, else
+            ValueError.
     """
 
     def __init__(self, pixels: int, codes: int, noise_variance: float = 0.0625):
@@ -41,10 +49,10 @@ class Vae(nn.Module):
             noise: one standard normal draw for each code entry, shape (B, codes).
 
         Returns:
-            The squared error over twice the noise variance, summed over pixels, (B,):
-            -log p(x | z) without its constant pixels/2 log(2 pi noise_variance). And
-            KL(q(z | x) || N(0, 1)) of each code entry, (B, codes). ValueError for noise
-            of another shape.
+            The squared error over twice the noise variance, summed over pixels, (B,),
+            which is -log p(x | z) without its constant pixels/2 log(2 pi
+            noise_variance); and KL(q(z | x) || N(0, 1)) of each code entry, (B, codes).
+            ValueError for noise of another shape.
         """
         mean, variance = self.encode(pictures)
         # Noise that broadcast would move all entries of a code together.

@@ -3,6 +3,7 @@
 - `search`: the index of the whole book comes with the page that searches, alone;
 - `scripts`: they wait until the page can be read;
 - `colours`: light or dark is known before anything is drawn;
+- `arrows`: those that unfold a part of the list of pages have a name;
 - `explorers`: the pictures of a slider, most of a page's bytes, come in a file of
   their own when the slider is near;
 - `sizes`: every picture says how large it is, so that nothing moves when it arrives,
@@ -43,6 +44,8 @@ COLOURS = (
     'dataset.theme = localStorage.getItem("theme") || '
     '(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");'
 )
+ARROW = '<summary><span class="toctree-toggle"'
+NAMED = ARROW.replace("<summary>", '<summary aria-label="Pages of this part">')
 # From disk the page that searches may read no other, so it lists titles alone.
 PAGE_NAME = "<script>DOCUMENTATION_OPTIONS.pagename"
 FROM_DISK = """<script>
@@ -111,7 +114,7 @@ def slim(app, error):
 
 def slim_page(text, path, folder):
     """Return the page in its lean form; what leaves it becomes a file."""
-    text = ICON_SCRIPT.sub("", text).replace(AUTO, COLOURS)
+    text = ICON_SCRIPT.sub("", text).replace(AUTO, COLOURS).replace(ARROW, NAMED)
     if path.name == "search.html":
         text = text.replace(PAGE_NAME, FROM_DISK + PAGE_NAME)
     else:

@@ -111,7 +111,7 @@ def jensen_shannon(divergence: Callable) -> Report:
 def wasserstein(distance: Callable) -> Report:
     """Audit the Wasserstein-1 distance of two histograms over the places 0, 1, ...
 
-    Mass times way, the sum of |P - Q| over the cumulative masses P and Q.
+    Mass times way, the sum of ``abs(P - Q)`` over the cumulative masses P and Q.
 
     Args:
         distance: ``distance(p, q)`` with tensors (K,) of masses; returns one number.
