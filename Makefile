@@ -31,11 +31,17 @@ OTHER := build/$(VERSIONS)-$(VERSION)
 NEWEST := pip install --quiet --disable-pip-version-check \
 	--upgrade --upgrade-strategy eager
 REPORT ?= /dev/null
+# Colab's Python, wherever it is called so.
+PYTHON312 ?= $(shell for python in python3.12 python3 python "$(PYTHON)"; do \
+	"$$python" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 12))' \
+	2>/dev/null && echo "$$python" && break; done)
+# The notebooks to run as in Colab: all of them, unless the caller names some.
+ONLY ?=
 # One thread a process: two test workers share two cores, and sums keep their order.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help book pdf site lighthouse times test package-test newest pins mutants \
-	bench publish dist upload clean python
+.PHONY: help book pdf site lighthouse times test package-test newest colab pins \
+	mutants bench publish dist upload clean python
 
 help:
 	@echo 'make book     build the pages and print the path of the one to open'
@@ -45,6 +51,8 @@ help:
 	@echo 'make package-test  run the tests of the package with other versions of what it'
 	@echo '              needs: VERSIONS=oldest or, as without it, VERSIONS=newest'
 	@echo 'make newest   re-run every chapter with the newest versions, say what moved'
+	@echo 'make colab    run every notebook alone with the versions of Colab, on Python 3.12;'
+	@echo '              PYTHON312=path names it, ONLY=chapters/gan.ipynb chooses a notebook'
 	@echo 'make pins     re-run every chapter, rewrite its outputs, say what moved'
 	@echo 'make mutants  plant 300 small faults in the package, count what the tests miss'
 	@echo 'make times    time every chapter, for the page of run times and the footers'
@@ -102,6 +110,19 @@ lighthouse: $(PAGE) .venv/test-$(VERSION)
 
 times: .venv/test-$(VERSION)
 	$(BIN)/python -m tools.times
+
+# The debugger of the kernels would give advice.
+colab: build/colab/ready
+	PYDEVD_DISABLE_FILE_VALIDATION=1 \
+		build/colab/bin/python -m tools.colab $(ONLY) | tee -a "$(REPORT)"
+
+build/colab/ready: tools/colab.txt
+	$(if $(PYTHON312),,$(error Python 3.12 is needed, as in Colab; \
+		PYTHON312=path says where it is))
+	rm -rf build/colab
+	"$(PYTHON312)" -m venv build/colab
+	build/colab/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
 
 pins: .venv/test-$(VERSION)
 	$(BIN)/python -m tools.pins

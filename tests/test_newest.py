@@ -63,6 +63,13 @@ def test_lines_that_stayed_are_no_difference(book, capsys):
     assert "- one: as pinned\n\n0 chapters differ." in capsys.readouterr().out
 
 
+def test_a_run_time_is_no_difference(book, capsys):
+    words = "width 8, measured on the machine that ran this:"
+    book(f'print("{words} 103 times faster")', f"{words} 104 times faster")
+    assert main() == 0
+    assert "- one: as pinned" in capsys.readouterr().out
+
+
 def test_a_chapter_that_stops_is_reported(book):
     path = book("import no_such_package", "")
     (line,) = differences(path)

@@ -21,7 +21,7 @@ METADATA = {
     },
     "language_info": {"name": "python", "pygments_lexer": "ipython3"},
 }
-_DATA = re.compile(r'<script type="application/json">(.*?)</script>', re.DOTALL)
+DATA = re.compile(r'<script type="application/json">(.*?)</script>', re.DOTALL)
 
 
 def normalise(notebook: NotebookNode) -> NotebookNode:
@@ -62,7 +62,7 @@ def printed(cell: NotebookNode) -> str:
         parts.append(output.get("text", ""))
         if data.keys() == {"text/plain"}:
             parts.append(data["text/plain"])
-        for texts in _DATA.findall(data.get("text/html", "")):
+        for texts in DATA.findall(data.get("text/html", "")):
             parts += json.loads(texts).get("readouts", [])
     return "\n".join(parts)
 
