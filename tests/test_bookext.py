@@ -19,7 +19,7 @@ PUBLISHED = f"https://{STAMP.owner}.github.io/{STAMP.name}/chapters"
 
 GOOD = r"""# A page
 
-Inline $x_t = \sqrt{\bar\alpha_t}\,x_0$ and
+Inline $x_t = \sqrt{\bar\alpha_t}\,x_0$, also *$x_0$*, and
 [Lin, 1991](HOME/references.html#ref-lin1991).
 
 $$
@@ -76,8 +76,16 @@ def good(tmp_path_factory):
 
 
 def test_equations_are_rendered_in_the_page(good):
-    assert good.count('class="katex-html"') == 2
+    assert good.count('class="katex-html"') == 3
     assert good.count('class="equation') == 1
+
+
+def test_equation_and_its_comma_stay_together(good):
+    """In one element, in which a line breaks only where the equation may."""
+    found = re.search('<span class="ended">(.*?)</span>,</span>', good, re.DOTALL)
+    assert found[1].count("<wbr>") == found[1].count('<span class="base">') == 2
+    assert good.count('class="ended"') == 1
+    assert "also <em>" in good and "</em>, and" in good
 
 
 def test_bold_block_quotes_become_notes(good):

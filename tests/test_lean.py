@@ -185,12 +185,12 @@ def test_icon_fonts_keep_what_is_named(tmp_path):
         (tmp_path / folder).mkdir()
     make_font(tmp_path / "fonts" / "fa-solid-900.ttf", [0xF001, 0xF002, 0xF003])
     make_font(tmp_path / "fonts" / "fa-brands-400.ttf", [0xF0FF])
-    rule = '.a:before{content:"\\f002"}'
+    rule = '.a:before{content:"\\f002"}.b{--icon:"\uf003"}'
     text = font_face("fa-solid-900") + font_face("fa-brands-400") + rule
     cut = icons(text, tmp_path / "styles" / "sheet.css")
     held = re.findall(r"data:font/woff;base64,([^)]*)\)", cut)
     font = TTFont(io.BytesIO(base64.b64decode(held[0])))
-    assert len(held) == 1 and set(font.getBestCmap()) == {0xF002}
+    assert len(held) == 1 and set(font.getBestCmap()) == {0xF002, 0xF003}
     assert "fa-brands" not in cut and "truetype" not in cut and cut.endswith(rule)
 
 

@@ -241,7 +241,7 @@ def axe_faults(page):
 
 
 def print_faults(page):
-    """What paper cannot show: controls, cut lines, folded answers, light letters."""
+    """What paper cannot show: controls, wide things, folded answers, light letters."""
     page.evaluate("document.querySelectorAll('details').forEach(d => d.open = false)")
     page.evaluate("document.documentElement.dataset.theme = 'dark'")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
@@ -256,10 +256,13 @@ def print_faults(page):
         const faults = shown('.bd-sidebar, .bd-article button, .bd-header-article, '
           + '.bd-article input, .prev-next-footer').map(e => `${e.className} is shown`);
         const folded = document.querySelectorAll('.bd-article details:not([open])');
-        const cut = [...document.querySelectorAll('.bd-article pre')]
+        const cut = shown('.bd-article :is(pre, .equation)')
           .filter(e => e.scrollWidth > e.clientWidth + 1);
+        const wide = shown('.bd-article :is(table, img, .base)')
+          .filter(e => e.getBoundingClientRect().right > innerWidth + 1);
         if (folded.length) faults.push(`${folded.length} answers are folded`);
-        if (cut.length) faults.push(`${cut.length} cells are cut`);
+        if (cut.length) faults.push(`${cut.length} cells or equations are cut`);
+        if (wide.length) faults.push(`${wide.length} go beyond the paper`);
         if (document.documentElement.dataset.theme !== 'light')
           faults.push('letters are light');
         return faults;
@@ -267,6 +270,7 @@ def print_faults(page):
     )
     page.emulate_media(media="screen")
     page.evaluate("dispatchEvent(new Event('afterprint'))")
+    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
     page.set_viewport_size(screen)
     return faults
 
@@ -368,6 +372,10 @@ def test_explorers_answer(desktop):
     assert explorer_faults(desktop) == []
 
 
+def test_paper_has_no_controls_and_hides_nothing(desktop):
+    assert print_faults(desktop) == []
+
+
 def test_page_was_quiet_and_asked_nobody(desktop):
     assert desktop.faults == []
 
@@ -381,15 +389,6 @@ def test_fits_a_phone(phone):
     assert width_faults(phone) == []
     assert cost_faults(phone) == []
     assert phone.faults == []
-
-
-@pytest.fixture(scope="module")
-def long_page(browser):
-    """The page of the book with the most HTML."""
-    name = max(PAGES, key=lambda name: book_page(BOOK, name).stat().st_size)
-    page = open_page(browser, BOOK / name)
-    yield page
-    page.context.close()
 
 
 def test_search_works_from_disk(visit):
@@ -419,10 +418,6 @@ def test_links_lead_to_their_places(browser, width):
         top = "document.querySelector(location.hash).getBoundingClientRect().top"
         assert 0 <= page.evaluate(top) < 120, place
     page.close()
-
-
-def test_print_has_no_controls_and_hides_nothing(long_page):
-    assert print_faults(long_page) == []
 
 
 def test_first_page_leads_into_the_book():
@@ -533,7 +528,11 @@ def test_unrendered_mathematics_is_seen(visit_text, planted, seen):
         ("<aside class=bd-sidebar>x</aside>", "bd-sidebar is shown"),
         (
             f"<article class=bd-article><pre style='overflow:auto'>{200 * 'x'}</pre>",
-            "1 cells are cut",
+            "1 cells or equations are cut",
+        ),
+        (
+            "<article class=bd-article><table width=900>x</table>",
+            "1 go beyond the paper",
         ),
         ("<article class=bd-article><details>x</details>", "1 answers are folded"),
         ("", "letters are light"),

@@ -6,10 +6,12 @@ import unicodedata
 
 import pytest
 
-pytest.importorskip("pypdf", reason="pypdf, which joins and reads the PDF, is missing")
-pytest.importorskip(
+PdfReader = pytest.importorskip(
+    "pypdf", reason="pypdf, which joins and reads the PDF, is missing"
+).PdfReader
+sync_playwright = pytest.importorskip(
     "playwright.sync_api", reason="playwright, which drives the browser, is missing"
-)
+).sync_playwright
 from tools.pdf import BOOK, Book, anchor, headings, plain, print_book  # noqa: E402
 
 NAMES = ["chapters/index", "chapters/recap", "chapters/notation"]
@@ -23,21 +25,28 @@ def book():
 
 
 @pytest.fixture(scope="module")
-def printed(book, tmp_path_factory):
+def browser():
     chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
     if not chromium:
         pytest.skip("no browser to print with: install chromium")
-    from playwright.sync_api import sync_playwright
-    from pypdf import PdfReader
-
-    target = tmp_path_factory.mktemp("pdf") / "book.pdf"
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
         )
-        print_book(book, browser, target)
+        yield browser
         browser.close()
-    return PdfReader(target)
+
+
+@pytest.fixture(scope="module")
+def file(book, browser, tmp_path_factory):
+    target = tmp_path_factory.mktemp("pdf") / "book.pdf"
+    print_book(book, browser, target)
+    return target
+
+
+@pytest.fixture(scope="module")
+def printed(file):
+    return PdfReader(file)
 
 
 def words(reader, page):
@@ -72,6 +81,78 @@ def test_contents_name_the_pages(printed):
         if title in ("Recap", "Notation"):
             assert f"{title} {page + 1}" in words(printed, 1)
             assert words(printed, page).endswith(str(page + 1))
+
+
+def test_chapters_begin_on_new_pages(book, printed):
+    for _, title, page in bookmarks(printed, printed.outline):
+        if title in (book.title, "Recap", "Notation"):
+            assert words(printed, page).startswith(title)
+
+
+def test_every_page_has_its_footer_and_more(book, printed):
+    for page in range(len(printed.pages)):
+        body, _, footer = words(printed, page).rpartition(f"{book.title}. ")
+        assert body and footer == f"{book.version} {page + 1}"
+
+
+def test_nothing_stands_in_the_margins(printed):
+    def note(text, cm, tm, *_):
+        if text.strip():
+            places.append(tm[4] * cm[0] + tm[5] * cm[2] + cm[4])
+
+    for page in printed.pages:
+        places = []  # where each piece of text begins, in points from the left
+        page.extract_text(visitor_text=note)
+        width, height = page.mediabox[2:]
+        assert (round(width), round(height)) == (595, 842)  # A4
+        assert 42 <= min(places) <= max(places) <= width - 42  # 15 mm
+
+
+def test_fonts_travel_with_the_file(printed):
+    fonts = [
+        font.get_object()["/DescendantFonts"][0].get_object()["/FontDescriptor"]
+        for page in printed.pages
+        for font in page["/Resources"]["/Font"].values()
+    ]
+    assert fonts
+    assert all(
+        {"/FontFile2", "/FontFile3"} & font.get_object().keys() for font in fonts
+    )
+
+
+def test_same_pages_make_the_same_file(book, browser, file, printed, tmp_path):
+    assert dict(printed.metadata) | {"/Producer": ""} == {
+        "/Title": book.title,
+        "/Author": "the contributors to Generative Models, Audited",
+        "/Subject": book.version,
+        "/Producer": "",
+    }
+    print_book(book, browser, tmp_path / "again.pdf")
+    assert (tmp_path / "again.pdf").read_bytes() == file.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("tag", "lines", "room", "above"),
+    [("pre", 11, 8, 0), ("pre", 20, 10, 10), ("pre", 20, 17, 14), ("pre", 20, 4, 0)]
+    + [("p", 3, 2, 0), ("p", 4, 3, 2), ("p", 9, 1, 0)],
+)
+def test_breaks_leave_enough_on_both_sides(browser, tmp_path, tag, lines, room, above):
+    """Cells of code stay whole up to eleven lines, paragraphs up to three."""
+    static = (BOOK / "_static").as_uri()
+    text = "<br>".join(f"line{i:02}" for i in range(lines))
+    (tmp_path / "page.html").write_text(
+        f'<!doctype html><link rel="stylesheet" href="{static}/book.css">'
+        "<style>@page { size: 300px 300px; margin: 0 } * { margin: 0; padding: 0 }"
+        "article > :is(p, pre) { font: 10px/10px monospace !important }</style>"
+        f'<article class="bd-article"><div style="height: {300 - 10 * room}px"></div>'
+        f'<{tag}>{text}</{tag}></article><script src="{static}/print.js"></script>'
+    )
+    page = browser.new_page()
+    page.goto((tmp_path / "page.html").as_uri())
+    page.pdf(path=tmp_path / "page.pdf", prefer_css_page_size=True)
+    page.close()
+    first = PdfReader(tmp_path / "page.pdf").pages[0].extract_text()
+    assert first.count("line") == above
 
 
 def test_links_stay_within_the_file_where_they_can(book, printed):

@@ -22,6 +22,7 @@ from posixpath import dirname, join, normpath
 import yaml
 from playwright.sync_api import sync_playwright
 from pypdf import PdfReader, PdfWriter
+from pypdf.generic import NameObject, TextStringObject
 
 # Chromium's files count their objects too low; pypdf mends that and says so each time.
 logging.getLogger("pypdf").setLevel(logging.ERROR)
@@ -29,19 +30,38 @@ logging.getLogger("pypdf").setLevel(logging.ERROR)
 ROOT = Path(__file__).resolve().parents[1]
 BOOK = ROOT / "_build" / "html"
 TARGET = ROOT / "_build" / "pdf" / "generative-models-audited.pdf"
+PAPER = {"width": 680, "height": 1000}  # A4 between its margins
 FOOTER = (
-    '<div style="width:100%;text-align:center;font:8px sans-serif;color:#555">'
-    '<span class="pageNumber"></span></div>'
+    '<div style="display:flex;justify-content:space-between;width:100%;'
+    'font:8px Liberation Sans,Arial,sans-serif;color:#555;margin:0 15mm">'
+    '<span>{}</span><span class="pageNumber"></span></div>'
 )
 STYLE = """
+@page { size: A4; }
+/* Fonts of the same widths, so that pages break alike wherever one of them is found. */
+html {
+  --pst-font-family-base: "Liberation Sans", Arial, Helvetica, sans-serif;
+  --pst-font-family-heading: var(--pst-font-family-base);
+}
 .page { break-before: page; }
+/* The modules of the package follow each other. */
+.page[id^="chapters-api-"]:not([id$="-index"]) {
+  break-before: auto; margin-top: 2rem;
+}
 .cover { text-align: center; padding-top: 5rem; }
 .cover h1 { font-size: 3rem; }
 .cover img { margin: 3rem 0; width: 100%; }
-.contents li { display: flex; justify-content: space-between; list-style: none; }
-.contents { font-size: 0.8rem; line-height: 1.4; }
+.page img[src$="title.webp"] { display: none; } /* the cover has it */
+.contents { font-size: 0.9rem; line-height: 1.5; }
+.contents h2 { margin-top: 0; }
 .contents p { break-after: avoid; font-weight: 600; margin: 0.5rem 0 0.1rem; }
 .contents ul { margin: 0; padding: 0; }
+.contents li { display: flex; list-style: none; }
+.contents li span { display: flex; flex: 1; }
+.contents li span::before {
+  border-bottom: 1px dotted #bbb; content: ""; flex: 1; margin: 0 0.5em 0.3em;
+}
+.contents a { color: inherit; text-decoration: none; }
 /* A link to each heading, though not seen, makes a place that a bookmark can name. */
 .bd-article .headerlink { opacity: 0; visibility: visible; }
 """
@@ -62,14 +82,15 @@ class Book:
         first = next(iter(self.texts.values()))
         self.title = headings(first, 1)[0][1]
         self.site = re.search(r'rel="canonical" href="(.*?)chapters/', first)[1]
-        self.version = re.search(r'<p class="provenance">\s*(.*?)\n', first)[1]
+        self.author = re.search(r'component-author">\s*By (.*)', first)[1]
+        self.version = re.search(r'<p class="provenance">\s*(.*?)\.\n', first)[1]
         sheets = re.findall(r'<link[^>]*rel="stylesheet"[^>]*>', first)
         home = f'href="{folder.as_uri()}/'
         self.styles = re.sub(r'href="(\.\./)?', home, "\n".join(sheets))
 
     def joined(self, numbers: dict[str, int]) -> str:
         """Return one document; `numbers` says on which page each begins, if known."""
-        picture = f"{self.folder.as_uri()}/_static/title.webp"
+        static = f"{self.folder.as_uri()}/_static"
         pages = "\n".join(
             f'<div class="page" id="{anchor(name)}">{self.article(name)}</div>'
             for name in self.texts
@@ -77,10 +98,12 @@ class Book:
         return (
             '<!doctype html><html lang="en" data-theme="light"><meta charset="utf-8">'
             f"<title>{self.title}</title>{self.styles}<style>{STYLE}</style>"
-            f'<body><div class="bd-article"><div class="cover"><h1>{self.title}</h1>'
-            f'<img src="{picture}" alt=""><p>{self.version}</p>'
+            f'<body><article class="bd-article">'
+            f'<div class="cover"><h1>{self.title}</h1>'
+            f'<img src="{static}/title.webp" alt=""><p>{self.version}.</p>'
             f"<p>With sliders that move: {self.site}</p></div>"
-            f"{self.contents(numbers)}{pages}</div></body></html>"
+            f"{self.contents(numbers)}{pages}</article>"
+            f'<script src="{static}/print.js"></script></body></html>'
         )
 
     def contents(self, numbers: dict[str, int]) -> str:
@@ -102,7 +125,7 @@ class Book:
             r'<article class="bd-article">(.*)</article>', self.texts[name], re.DOTALL
         )
         text = re.sub(r"<script.*?</script>", "", found[1], flags=re.DOTALL)
-        text = text.replace(' loading="lazy"', "").replace("<details", "<details open")
+        text = text.replace(' loading="lazy"', "")
         text = re.sub(r'\bid="([^"]*)"', lambda m: f'id="{anchor(name, m[1])}"', text)
 
         def moved(match: re.Match) -> str:
@@ -127,7 +150,11 @@ def main() -> None:
         sys.exit("no browser to print with: install chromium or name it in CHROMIUM")
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf8"))
     parts = {
-        part["caption"]: [chapter["file"] for chapter in part["chapters"]]
+        part["caption"]: [
+            page["file"]
+            for chapter in part["chapters"]
+            for page in [chapter, *chapter.get("sections", [])]
+        ]
         for part in toc["parts"]
     }
     book = Book({"": [toc["root"]]} | parts)
@@ -141,11 +168,12 @@ def main() -> None:
 
 
 def print_book(book: Book, browser, target: Path) -> None:
-    """Join, print, number, print again, add the bookmarks."""
+    """Join, print, number, print again, add the bookmarks and the description."""
     source, numbers = target.with_suffix(".html"), {}
     for _ in range(2):
         source.write_text(book.joined(numbers), encoding="utf8")
-        page = browser.new_page()
+        page = browser.new_page(viewport=PAPER)
+        page.emulate_media(media="print")
         page.goto(source.as_uri(), timeout=0)
         page.evaluate("document.fonts.ready.then(() => 0)")
         page.pdf(
@@ -153,13 +181,16 @@ def print_book(book: Book, browser, target: Path) -> None:
             prefer_css_page_size=True,
             display_header_footer=True,
             header_template="<span></span>",
-            footer_template=FOOTER,
+            footer_template=FOOTER.format(f"{book.title}. {book.version}"),
             tagged=False,
         )
         page.close()
         numbers = beginnings(PdfReader(target))
     source.unlink()
-    add_bookmarks(book, numbers, target)
+    writer = PdfWriter(clone_from=target)
+    add_bookmarks(book, numbers, writer)
+    describe(book, writer)
+    writer.write(target)
 
 
 def beginnings(reader: PdfReader) -> dict[str, int]:
@@ -170,9 +201,8 @@ def beginnings(reader: PdfReader) -> dict[str, int]:
     }
 
 
-def add_bookmarks(book: Book, numbers: dict[str, int], target: Path) -> None:
+def add_bookmarks(book: Book, numbers: dict[str, int], writer: PdfWriter) -> None:
     """Give the file a tree of parts, chapters and sections."""
-    writer = PdfWriter(clone_from=target)
 
     def add(title: str, place: str, parent=None):
         return writer.add_outline_item(
@@ -189,7 +219,17 @@ def add_bookmarks(book: Book, numbers: dict[str, int], target: Path) -> None:
             chapter = add(title, anchor(name), part)
             for fragment, section in headings(book.texts[name], 2):
                 add(section, anchor(name, fragment), chapter)
-    writer.write(target)
+    writer.page_mode = "/UseOutlines"
+
+
+def describe(book: Book, writer: PdfWriter) -> None:
+    """Say what the file is. It has no date: same pages, same file."""
+    writer.metadata = {
+        "/Title": plain(book.title),
+        "/Author": plain(book.author),
+        "/Subject": book.version,
+    }
+    writer.root_object[NameObject("/Lang")] = TextStringObject("en")
 
 
 def anchor(name: str, fragment: str = "") -> str:

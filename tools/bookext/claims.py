@@ -32,7 +32,7 @@ def make_section(topic, rows):
     words = title or topic.replace("-", " ").capitalize()
     section = nodes.section(ids=[f"claims-{topic}"], names=[f"claims-{topic}"])
     section += nodes.title(text=words)
-    used = [nodes.Text(f"{len(rows)} claims")]
+    used = [nodes.Text(f"{len(rows)} claim{'s' * (len(rows) > 1)}")]
     if title:
         used += [nodes.Text(", used in "), link(title, f"{topic}.html")]
     section += nodes.paragraph("", "", *used, nodes.Text("."))

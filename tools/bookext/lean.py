@@ -190,6 +190,7 @@ def styles(text, words):
 def icons(text, path):
     """Keep of each icon font what the style sheet still names, within the sheet."""
     codes = {int(code, 16) for code in re.findall(r'"\\(f[0-9a-f]{3})"', text)}
+    codes |= {ord(icon) for icon in re.findall('"([\uf000-\uf8ff])"', text)}
 
     def cut(match):
         font = TTFont(path.parent / f"{match[2]}.ttf")

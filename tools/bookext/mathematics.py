@@ -18,6 +18,9 @@ from sphinx.util import logging
 
 logger = logging.getLogger(__name__)
 
+# What KaTeX begins each part of an equation with that stays on one line.
+BASE = '<span class="base">'
+
 
 @cache
 def engine():
@@ -40,9 +43,26 @@ def rendered(latex, node, *, display):
         return f"<code>{html.escape(latex)}</code>"
 
 
+def take_ends(app, doctree, page):
+    """Give each equation inside a line the comma or full stop that follows it.
+
+    A browser would break the line between them.
+    """
+    for node in list(doctree.findall(nodes.math)):
+        text = node.next_node(descend=False, siblings=True)
+        end = isinstance(text, nodes.Text) and re.match(r"[^\w\s]+", text)
+        if end:
+            node["end"] = end[0]
+            text.parent.replace(text, nodes.Text(text[end.end() :]))
+
+
 def visit_inline(translator, node):
-    """Write an equation inside a line."""
-    translator.body.append(rendered(node.astext(), node, display=False))
+    """Write an equation inside a line, and what ends it."""
+    equation = rendered(node.astext(), node, display=False)
+    if "end" in node:
+        equation = equation.replace(BASE, f"<wbr>{BASE}") + html.escape(node["end"])
+        equation = f'<span class="ended">{equation}</span>'
+    translator.body.append(equation)
     raise nodes.SkipNode
 
 
@@ -71,3 +91,4 @@ def setup(app):
     """Register the renderer under the name that `html_math_renderer` asks for."""
     app.add_html_math_renderer("katex", (visit_inline, None), (visit_display, None))
     app.connect("builder-inited", check_version)
+    app.connect("doctree-resolved", take_ends)
