@@ -134,20 +134,25 @@ bench: .venv/test-$(VERSION)
 	$(BIN)/python bench/ablation.py
 	$(BIN)/python bench/sampler.py
 
-# The clone's files are not looked at: its next commit is the export, under the tag that
-# the book is stamped with.
+# The clone's next commit is the export, under the tag that the book is stamped with.
+# What did not reach the remote is done again.
 TAG = $(shell sed -n 's/^  branch: //p' _config.yml)
 PUBLIC = git --git-dir="$(CLONE)/.git" --work-tree=build/public
 publish: .venv/test-$(VERSION)
 	$(if $(CLONE),,$(error CLONE=path must name a clone of the public repository))
-	test -z "$$(git -C "$(CLONE)" tag --list $(TAG))" || \
+	! grep --quiet OWNER/REPO _config.yml || \
+		{ echo 'nobody owns OWNER/REPO: stamp the release first'; exit 1; }
+	test -z "$$(git -C "$(CLONE)" status --porcelain)" || \
+		{ echo '$(CLONE) has changes of its own: take a fresh clone'; exit 1; }
+	test -z "$$(git -C "$(CLONE)" ls-remote --tags origin $(TAG))" || \
 		{ echo '$(TAG) is published already: stamp the next release'; exit 1; }
 	rm -rf build/public
 	$(BIN)/python -m tools.public build/public
 	$(PUBLIC) add --all --force
 	$(PUBLIC) commit --quiet --allow-empty --message 'Release $(TAG)'
-	$(PUBLIC) tag $(TAG)
-	$(PUBLIC) push --quiet --atomic origin HEAD $(TAG)
+	$(PUBLIC) tag --force $(TAG)
+	git -C "$(CLONE)" reset --quiet --hard
+	$(PUBLIC) push --quiet --atomic origin HEAD:main $(TAG)
 
 # What is committed, so that nothing else that lies about gets in.
 dist: .venv/dist-$(VERSION)

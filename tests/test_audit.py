@@ -9,6 +9,7 @@ import importlib
 import math
 from functools import partial
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -116,8 +117,8 @@ def test_what_is_right_passes(audited, code):
 @pytest.mark.parametrize(
     ("words", "level"),
     [
-        ("agrees with t - 1", torch.cat([exact([1 - 1e-9]), levels()[:-1]])),
-        ("agrees with t + 1", torch.cat([levels()[1:], exact([1e-4])])),
+        ("belongs to t - 1", torch.cat([exact([1 - 1e-9]), levels()[:-1]])),
+        ("belongs to t + 1", torch.cat([levels()[1:], exact([1e-4])])),
         (MISSING, levels() * (1 - betas()[0])),
         ("looks like the alphas, not their product", 1 - betas()),
         ("looks like alpha_t to the power t", (1 - betas()) ** SHORT.timesteps),
@@ -244,17 +245,17 @@ def jump(x0, t, noise, signal=None, spread=None, table=None):
         ),
         (
             "weight of x_0",
-            "agrees with t - 1",
+            "belongs to t - 1",
             dict(table=lambda t: SHORT.alpha_bar(t - 1)),
         ),
         (
             "weight of the noise",
-            "agrees with t - 1",
+            "belongs to t - 1",
             dict(table=lambda t: levels()[t - 2]),  # t = 1 wraps around
         ),
         (
             "weight of the noise",
-            "agrees with t + 1",
+            "belongs to t + 1",
             dict(table=lambda t: SHORT.alpha_bar((t + 1).clamp(max=100))),
         ),
         (
@@ -272,7 +273,7 @@ def test_jumps_with_wrong_weights(check, words, fault):
 
 def test_a_jump_with_an_index_that_runs_over_the_end():
     report = audit.forward_jump(partial(jump, table=lambda t: levels()[t]), levels())
-    assert verdict(report, "weight of x_0").endswith(": agrees with t + 1")
+    assert verdict(report, "weight of x_0").endswith(": belongs to t + 1")
     raised = verdict(report, "weight of x_0, t = T")
     assert raised.startswith("raised IndexError: index 100 is out of bounds")
 
@@ -342,8 +343,8 @@ def shifted_mean(shift):
             "leaves out the division by sqrt(alpha_t)",
             dict(mean=undivided_mean),
         ),
-        ("weight of the guess", "agrees with t - 1", dict(mean=shifted_mean(-1))),
-        ("weight of the guess", "agrees with t + 1", dict(mean=shifted_mean(1))),
+        ("weight of the guess", "belongs to t - 1", dict(mean=shifted_mean(-1))),
+        ("weight of the guess", "belongs to t + 1", dict(mean=shifted_mean(1))),
         (
             "SD of fresh noise, t > 1",
             "the variance is beta_tilde",
@@ -419,8 +420,8 @@ def test_a_reverse_step_with_an_index_that_runs_over_the_end():
 
     report = audit.reverse_step(late, betas(), "beta")
     assert verdict(report, "step at t = T").startswith("raised ValueError: t = 101")
-    assert verdict(report, "weight of the guess").endswith(": agrees with t + 1")
-    assert verdict(report, "SD of fresh noise, t > 1").endswith(": agrees with t + 1")
+    assert verdict(report, "weight of the guess").endswith(": belongs to t + 1")
+    assert verdict(report, "SD of fresh noise, t > 1").endswith(": belongs to t + 1")
     words = "not checked: the step at T is missing"
     assert verdict(report, "final variance, N(0, 1)") == words
 
@@ -463,7 +464,7 @@ def test_ddim_steps_with_all_indices_off_by_one():
         return process.ddim_step(SHORT, x, t - 1, max(s - 1, 0), guess, noise, eta)
 
     report = audit.ddim_step(early, levels(), [100, 60, 20])
-    assert verdict(report, "eta 0, weights, s > 0").endswith(": agrees with t - 1")
+    assert verdict(report, "eta 0, weights, s > 0").endswith(": belongs to t - 1")
 
 
 @pytest.mark.parametrize(
@@ -1508,10 +1509,13 @@ def test_markup_in_a_report_is_only_text():
     assert "".join(shown.text).count(evil) == 5
 
 
-def test_the_examples_run():
+def test_the_examples_run_with_what_their_page_imports():
+    page = Path(__file__).parents[1] / "chapters" / "api" / "audit.md"
+    names = {}
+    exec(page.read_text().split("```python")[1].split("```")[0], names)
     for name in ("forward", "steps", "sampling", "latent", "scores"):
         module = importlib.import_module(f"genaudit.audit._{name}")
-        result = doctest.testmod(module)
+        result = doctest.testmod(module, globs=dict(names))
         assert result.attempted and not result.failed
 
 

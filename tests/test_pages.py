@@ -104,8 +104,8 @@ def visit(browser):
     """Open a file, and close it after the test."""
     pages = []
 
-    def open_file(file, **options):
-        pages.append(open_page(browser, file, **options))
+    def open_file(file, *form, **options):
+        pages.append(open_page(browser, file, *form, **options))
         return pages[-1]
 
     yield open_file

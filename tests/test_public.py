@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -320,3 +321,67 @@ def test_a_tree_without_git(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     assert main([str(tmp_path / "public")]) == 2
     assert "public: git: " in capsys.readouterr().err
+
+
+# How it gets to its repository
+
+
+@pytest.fixture
+def publish(tmp_path):
+    """Run `make publish` with an export of one file, to a remote on this disk."""
+    remote, clone, here = (tmp_path / name for name in ("remote", "clone", "here"))
+    git(tmp_path, "init", "--quiet", "--bare", "--initial-branch=main", str(remote))
+    git(tmp_path, "clone", "--quiet", str(remote), str(clone))
+    for setting in ("user.name", "user.email"):
+        git(clone, "config", setting, "jane")
+    git(clone, "commit", "--quiet", "--allow-empty", "--message", "first")
+    git(clone, "push", "--quiet", "origin", "HEAD:main")
+    here.mkdir()
+    shutil.copy(ROOT / "Makefile", here)
+    (here / "_config.yml").write_text(
+        "  url: https://github.com/jane/audited\n  branch: v1.0.0\n"
+    )
+    (here / "bin").mkdir()
+    python = here / "bin" / "python"
+    python.write_text("#!/bin/sh\nmkdir -p $3 && echo public > $3/page\n")
+    python.chmod(0o755)
+    version = "{}.{}".format(*sys.version_info)
+
+    def publish():
+        words = ["make", "publish", f"CLONE={clone}", "BIN=bin", f"VERSION={version}"]
+        words += ["-o", f".venv/test-{version}"]
+        return subprocess.run(words, cwd=here, capture_output=True, text=True)
+
+    publish.remote, publish.clone, publish.config = remote, clone, here / "_config.yml"
+    return publish
+
+
+def test_it_reaches_main_under_its_tag_and_the_clone_is_clean(publish):
+    done = publish()
+    assert done.returncode == 0, done.stderr
+    for place in ("main", "v1.0.0"):
+        assert git(publish.remote, "show", f"{place}:page") == "public\n"
+    assert git(publish.clone, "status", "--porcelain") == ""
+    assert "published already" in publish().stdout
+
+
+def test_a_push_that_failed_can_be_made_again(publish):
+    away = publish.remote.with_name("away")
+    git(publish.clone, "config", "remote.origin.pushurl", str(away))
+    assert publish().returncode != 0
+    git(publish.clone, "config", "--unset", "remote.origin.pushurl")
+    assert publish().returncode == 0
+    assert git(publish.remote, "show", "v1.0.0:page") == "public\n"
+
+
+def test_a_clone_with_changes_of_its_own_is_left_alone(publish):
+    (publish.clone / "mine").write_text("")
+    assert "has changes of its own" in publish().stdout
+
+
+def test_nobody_publishes_the_placeholder(publish):
+    publish.config.write_text(
+        "  url: https://github.com/OWNER/REPO\n  branch: v1.0.0\n"
+    )
+    done = publish()
+    assert done.returncode != 0 and "stamp the release first" in done.stdout

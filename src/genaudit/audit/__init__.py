@@ -2,10 +2,13 @@
 
 A report is a table of checks with a verdict in words. ``report.passed`` says whether
 all that was checked agrees. A function is called with float64 tensors on the CPU, and
-may return tensors, arrays or numbers; one that raises, or returns NaN or another shape,
-is a row. Code with another signature needs an adapter of a few lines, such as
-``lambda x, t, e: mine(x, e, t - 1)`` for indices that begin at 0. What the audit itself
-needs, such as a table of alpha-bars, has to be right: else ValueError.
+may return tensors, arrays or numbers; one that raises, or returns NaN or another
+shape, is a row. Values agree that differ by less than a thousandth in schedules, jumps
+and steps, whose tables may be float32, and by less than 1e-5 elsewhere; a verdict
+names the first place beyond that. Code with another signature needs an adapter of a
+few lines, such as ``lambda x, t, e: mine(x, e, t - 1)`` for indices that begin at 0.
+What the audit itself needs, such as a table of alpha-bars, has to be right: else
+ValueError.
 """
 
 from genaudit.audit._forward import forward_jump, noise_schedule

@@ -11,7 +11,7 @@ from genaudit.audit._report import Report, Unusable, as_tensor, probe, shown
 
 # A table in float32 loses about this much where 1 - alpha_bar is small.
 SLACK = 1e-3
-EARLIER, LATER = "agrees with t - 1", "agrees with t + 1"
+EARLIER, LATER = "belongs to t - 1", "belongs to t + 1"
 SD_TAKEN = "looks like the standard deviation where the variance belongs"
 VARIANCE_TAKEN = "looks like the variance where the standard deviation belongs"
 POINT = 0.7  # a clean point that clipping to [-1, 1] leaves alone

@@ -149,7 +149,7 @@ def _audit_fresh_noise(
         report.compare("SD of fresh noise, t > 1", *pair, suspects, at, SLACK)
     faults = {"fresh noise of beta_1 at the last step": beta[0].sqrt()}
     if len(steps) > 1:
-        faults[LATER] = own[1].sqrt()
+        faults["fresh noise of step 2 at the last step"] = own[1].sqrt()
     note = "the last step adds no noise"
     check = "SD of fresh noise, t = 1"
     report.compare(check, 0.0, found[0].abs(), faults, slack=SLACK, note=note)
