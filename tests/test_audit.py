@@ -325,6 +325,10 @@ def undivided_mean(schedule, x, t, guess):
     return process.ddpm_mean(schedule, x, t, guess) * schedule.alpha(t).sqrt()
 
 
+def rootless_mean(schedule, x, t, guess):
+    return process.ddpm_mean(schedule, x, t, guess) / schedule.alpha(t).sqrt()
+
+
 def shifted_mean(shift):
     def mean(schedule, x, t, guess):
         moved = min(max(t + shift, 1), len(schedule))
@@ -343,6 +347,14 @@ def shifted_mean(shift):
             "leaves out the division by sqrt(alpha_t)",
             dict(mean=undivided_mean),
         ),
+        *[
+            (
+                f"weight of {of}",
+                "divides by alpha_t, its root is missing",
+                dict(mean=rootless_mean),
+            )
+            for of in ("x", "the guess")
+        ],
         ("weight of the guess", "belongs to t - 1", dict(mean=shifted_mean(-1))),
         ("weight of the guess", "belongs to t + 1", dict(mean=shifted_mean(1))),
         (
@@ -465,6 +477,31 @@ def test_ddim_steps_with_all_indices_off_by_one():
 
     report = audit.ddim_step(early, levels(), [100, 60, 20])
     assert verdict(report, "eta 0, weights, s > 0").endswith(": belongs to t - 1")
+
+
+def test_ddim_that_reads_the_last_entry_for_the_clean_level():
+    def last_entry(x, t, s, guess, noise, eta):
+        if s:
+            return ddim(x, t, s, guess, noise, eta)
+        clean = process.clean_from_noise(x, SHORT.alpha_bar(t), guess)
+        return SHORT.signal(100) * clean + SHORT.noise(100) * guess
+
+    report = audit.ddim_step(last_entry, levels(), [100, 60, 20])
+    words = "differs: takes alpha_bar_T, the last entry, for alpha_bar_0"
+    assert verdict(report, "last jump, onto 0.7") == words
+
+
+def test_reverse_step_that_looks_one_up_at_the_end_alone():
+    """The usual cut of a variance that would be 0: at t = 1 it takes the one of 2."""
+
+    def cut(x, t, guess, noise):
+        mean = process.ddpm_mean(SHORT, x, t, guess)
+        return mean + SHORT.beta_tilde(max(t, 2)).sqrt() * noise
+
+    report = audit.reverse_step(cut, betas())
+    words = "differs: fresh noise of step 2 at the last step"
+    assert verdict(report, "SD of fresh noise, t = 1") == words
+    assert verdict(report, "SD of fresh noise, t > 1") == "agrees"
 
 
 @pytest.mark.parametrize(

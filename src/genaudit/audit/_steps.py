@@ -91,14 +91,17 @@ def _audit_mean(report: Report, schedule: Schedule, found: Tensor) -> None:
     root, noise = schedule.alpha(steps).sqrt(), schedule.noise(steps)
     share = schedule.beta(steps) / noise
     undivided = "leaves out the division by sqrt(alpha_t)"
+    rootless = "divides by alpha_t, its root is missing"
     of_x = {
         "multiplies by sqrt(alpha_t)": root,
         undivided: torch.ones(len(steps)),
+        rootless: root**-2,
         "looks like the clean guess": 1 / schedule.signal(steps),
     }
     of_guess = {
         "the sign is wrong": share / root,
         undivided: -share,
+        rootless: -share / root**2,
         "the root of 1 - alpha_bar_t is missing": -share / noise / root,
         "looks like the clean guess": -noise / schedule.signal(steps),
     }
@@ -280,6 +283,9 @@ def _audit_landing(report: Report, level: Tensor, jumps, found: Tensor) -> None:
         f"goes to level {k}, not to 0": level[k].sqrt() * POINT + (1 - level[k]).sqrt()
         for k in range(1, int(start[-1]) + 1)
     }
+    stays["takes alpha_bar_T, the last entry, for alpha_bar_0"] = (
+        level[-1].sqrt() * POINT + (1 - level[-1]).sqrt()
+    )
     landed = found[-1, 0] * x + found[-1, 1]
     check = f"last jump, onto {POINT}"
     report.compare(check, POINT, landed, stays, slack=SLACK)
