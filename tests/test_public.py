@@ -380,8 +380,8 @@ def test_a_clone_with_changes_of_its_own_is_left_alone(publish):
 
 
 def test_nobody_publishes_the_placeholder(publish):
-    publish.config.write_text(
-        "  url: https://github.com/OWNER/REPO\n  branch: v1.0.0\n"
-    )
+    placeholder = "/".join(["OWNER", "REPO"])
+    stamped = publish.config.read_text()
+    publish.config.write_text(stamped.replace("jane/audited", placeholder))
     done = publish()
     assert done.returncode != 0 and "stamp the release first" in done.stdout
