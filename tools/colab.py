@@ -30,12 +30,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import nbformat
-from nbclient import NotebookClient
 from nbclient.exceptions import DeadKernelError
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 from tqdm import tqdm
 
+from tools.kernel import children, client
 from tools.normal import DATA, WIDGET, normalise, printed
 from tools.pins import ROOT, moved
 from tools.release import read
@@ -195,11 +195,6 @@ def tried(path: Path, source: Source) -> Run:
     )
 
 
-def children() -> float:
-    """The processor's seconds of all processes that this one started and saw end."""
-    return os.times().children_user + os.times().children_system
-
-
 def layer(folder: Path) -> str:
     """Make an empty environment over this one; return where it keeps packages."""
     venv.create(folder, symlinks=True)
@@ -219,21 +214,12 @@ def executed(
     ran.cells.append(new_code_cell(MOVE))
     empty = folder / "content"
     empty.mkdir()
-    client = NotebookClient(
-        ran,
-        timeout=600,
-        interrupt_on_timeout=True,
-        allow_errors=True,
-        kernel_name="python3",
-        extra_arguments=["--log-level=ERROR"],
-        store_widget_state=False,
-        record_timing=False,
-        resources={"metadata": {"path": str(empty)}},
-    )
+    limits = {"timeout": 600, "interrupt_on_timeout": True, "allow_errors": True}
+    runner = client(ran, empty, **limits)
     python = folder / "env" / "bin" / "python"
-    client.create_kernel_manager().kernel_spec.argv[0] = str(python)
+    runner.create_kernel_manager().kernel_spec.argv[0] = str(python)
     try:
-        client.execute(env=surroundings(folder, settings))
+        runner.execute(env=surroundings(folder, settings))
     except DeadKernelError:
         pass  # the cells that did not run say so
     said = [each for each in ran.cells.pop().outputs if each.get("name") != "stderr"]

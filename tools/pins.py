@@ -18,10 +18,10 @@ import tempfile
 from pathlib import Path
 
 import nbformat
-from nbclient import NotebookClient
 from nbformat import NotebookNode
 
 from tools.boundary import Field, read, start_up
+from tools.kernel import client
 from tools.normal import as_text, normalise, printed
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -100,16 +100,8 @@ def run(path: Path, environment: dict[str, str]) -> tuple[NotebookNode, list[Fie
     one_thread = {"OMP_NUM_THREADS": "1"}  # as in the tests, unless the caller says
     with tempfile.TemporaryDirectory() as folder:
         noted = Path(folder)
-        client = NotebookClient(
-            notebook,
-            timeout=None,
-            kernel_name="python3",
-            extra_arguments=["--log-level=ERROR"],
-            store_widget_state=False,
-            record_timing=False,
-            resources={"metadata": {"path": str(path.parent)}},
-        )
-        client.execute(env=one_thread | os.environ | start_up(noted) | environment)
+        settings = one_thread | os.environ | start_up(noted) | environment
+        client(notebook, path.parent).execute(env=settings)
         return normalise(notebook), read(noted)
 
 

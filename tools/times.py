@@ -21,7 +21,8 @@ from pathlib import Path
 import nbformat
 import numpy
 import torch
-from nbclient import NotebookClient
+
+from tools.kernel import children, client
 
 ROOT = Path(__file__).resolve().parents[1]
 STORE = ROOT / "chapters" / "run_times.json"
@@ -44,19 +45,9 @@ def timed(path: Path) -> float:
     """Run a notebook in a folder of its own; return the processor's seconds."""
     notebook = nbformat.read(path, as_version=4)
     with tempfile.TemporaryDirectory() as folder:
-        resources = {"metadata": {"path": folder}}
-        client = NotebookClient(
-            notebook,
-            timeout=None,
-            kernel_name="python3",
-            extra_arguments=["--log-level=ERROR"],
-            resources=resources,
-        )
-        start = os.times()
-        client.execute(env=dict(os.environ) | {"OMP_NUM_THREADS": "1"})
-        end = os.times()
-    user, system = (end[i] - start[i] for i in (2, 3))  # those of ended children
-    return user + system
+        start = children()
+        client(notebook, folder).execute(env=os.environ | {"OMP_NUM_THREADS": "1"})
+        return children() - start
 
 
 def conditions() -> dict[str, str]:
