@@ -320,7 +320,7 @@ def _secret(report: Path) -> str:
 def _keep_apart(*places: Path) -> None:
     """ValueError for a file or folder that the sandbox would show to students."""
     for place in places:
-        for shown in sandbox.shown_folders():
+        for shown in sandbox.mounts():
             if place.resolve().is_relative_to(shown):
                 raise ValueError(
                     f"{place} lies in {shown}, which students' code can read: move it"

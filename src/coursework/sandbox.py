@@ -317,13 +317,8 @@ def _system() -> list[str]:
     return [*words, "--perms", "1777", "--size", str(SCRATCH), "--tmpfs", "/tmp"]
 
 
-def shown_folders() -> list[str]:
-    """Folders of this machine that a student's process can read."""
-    return list(mounts())
-
-
 def mounts() -> dict[str, str]:
-    """Folders of this machine, and where the sandbox has them.
+    """Folders of this machine that students' code can read, and where it has them.
 
     Installed packages get a place of their own: an environment may lie anywhere, under
     /tmp too, which each notebook has for itself.
